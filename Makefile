@@ -1,0 +1,45 @@
+# make demo    set up, and fit a network to a law of physics
+# make test    set up, then lint, types and all tests (what CI runs)
+# make check   lint and types only
+# make bench   speed of the units as ratios to GELU
+# make experiments   run again what the docs report
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+# Data sets are found through RAN_DATA; see README, "Data".
+ifneq ($(wildcard ../shared/data),)
+export RAN_DATA ?= $(abspath ../shared/data)
+endif
+
+.PHONY: demo test check bench experiments clean
+
+demo: $(READY)
+	$(BIN)/ran demo
+
+test: check
+	$(BIN)/python -m pytest
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks.units
+
+experiments: $(READY)
+	$(BIN)/python -m experiments.stability
+	$(BIN)/python -m experiments.init_fit
+	$(BIN)/python -m experiments.budgets
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
