@@ -1,0 +1,12 @@
+"""The functional core: one definition of the rational unit, and the functions that apply it."""
+
+from ._bases import BASES as BASES
+from ._bases import Base as Base
+from ._denominators import DENOMINATORS as DENOMINATORS
+from ._denominators import Denominator as Denominator
+from ._form import Form as Form
+from ._polynomial import differentiate as differentiate
+from ._polynomial import evaluate as evaluate
+from ._polynomial import monomials as monomials
+from ._rational import rational_1d as rational_1d
+from ._rational import rational_2d as rational_2d

@@ -1,0 +1,155 @@
+"""The denominators: d = 1 + eps + sum of psi(q) over one or several polynomials q.
+
+Each entry of the registry knows psi, its slope and its symbolic form, the least value it can take,
+how its coefficients are laid out and from where it can start to learn. A new denominator is a new
+entry and must pass the contract suite in tests/test_contract.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ._polynomial import Powers, monomials
+
+# Start of `square` and `sos`, whose slope is zero at q = 0: with 1/2 the slope there is one.
+_ALIVE = 0.5
+# Above this softplus(q) equals q in float64 too: log1p(exp(-40)) < 1e-17 * 40.
+_SOFTPLUS_LINEAR = 40.0
+
+
+@dataclass(frozen=True)
+class Denominator:
+    """One way to make a denominator; see `DENOMINATORS` for those there are.
+
+    Args:
+        name: the word people type.
+        value: psi(q).
+        slope: psi'(q).
+        expression: psi(q) in sympy.
+        minimum: the greatest lower bound of 1 + psi over the reals (-inf for `polynomial`).
+        rational: whether psi of a polynomial is a polynomial, so that poles are its roots.
+        squares: whether q is split into several polynomials with constants (`sos`).
+        start: the value of a leading coefficient at which the gradient is not zero.
+        eps: the default for eps.
+    """
+
+    name: str
+    value: Callable[[Tensor], Tensor]
+    slope: Callable[[Tensor], Tensor]
+    expression: Callable[[Any], Any]
+    minimum: float = 1.0
+    rational: bool = False
+    squares: bool = False
+    start: float = 0.0
+    eps: float = 0.0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Functions without a name of their own cannot be pickled; the registry has them.
+        return _denominator, (self.name,)
+
+    def layout(self, variables: int, degree: int) -> tuple[Powers, ...]:
+        """Powers of each polynomial q; together they hold all coefficients, in order."""
+        count = len(monomials(variables, degree, constant=False))
+        if self.squares:
+            return _squares(variables, degree, count)
+        return (monomials(variables, degree, constant=False),)
+
+    def start_powers(self, q: Powers) -> Powers:
+        """Monomials of a polynomial q that start at `start`: the lowest that there are."""
+        least = min(map(sum, q))
+        return tuple(row for row in q if sum(row) == least)
+
+
+def _denominator(name: str) -> Denominator:
+    return DENOMINATORS[name]
+
+
+def _squares(variables: int, degree: int, count: int) -> tuple[Powers, ...]:
+    """Lay `count` coefficients out as squares of polynomials, so that d has degree <= `degree`.
+
+    The squares form a triangle, as in a Cholesky factor: each lacks one more of the leading
+    monomials. At degree 2 this reaches every positive quadratic polynomial up to scale, in one
+    variable and in two. The last square takes the highest monomials left to it, since a constant
+    alone would only rescale. Degree 1 has no positive polynomial but constants, so there each
+    variable has its own square and d has degree 2.
+    """
+    if degree == 1:
+        return tuple((row,) for row in monomials(variables, 1, constant=False))
+    basis = monomials(variables, degree // 2)
+    leading = sorted(basis, key=lambda row: (-sum(row), *(-power for power in row)))
+    squares: list[Powers] = []
+    dropped = 0
+    while count:
+        dropped %= len(basis)
+        chosen = leading[dropped:][:count]
+        squares.append(tuple(row for row in basis if row in chosen))
+        count -= len(chosen)
+        dropped += 1
+    return tuple(squares)
+
+
+def _softplus(q: Tensor) -> Tensor:
+    return functional.softplus(q, threshold=_SOFTPLUS_LINEAR)
+
+
+def _squareplus(q: Tensor) -> Tensor:
+    # (q + root)/2 cancels for q < 0, where 1/(root - q)/2 is the same number without loss.
+    root = torch.hypot(q, torch.ones_like(q))
+    return torch.where(q < 0, 0.5 / (root + q.abs()), 0.5 * (root + q.abs()))
+
+
+def _squareplus_slope(q: Tensor) -> Tensor:
+    return _squareplus(q) / torch.hypot(q, torch.ones_like(q))
+
+
+def _abs_slope(q: Tensor) -> Tensor:
+    # At the kink the right-hand slope, not zero: a unit that starts at q = 0 must learn.
+    return torch.where(q < 0, -torch.ones_like(q), torch.ones_like(q))
+
+
+def _half_sum_root(q: Any) -> Any:
+    return (q + sympy.sqrt(q**2 + 1)) / 2
+
+
+DENOMINATORS: dict[str, Denominator] = {
+    entry.name: entry
+    for entry in (
+        Denominator(
+            "softplus", _softplus, torch.sigmoid, lambda q: sympy.log(1 + sympy.exp(q)), eps=1e-6
+        ),
+        Denominator("squareplus", _squareplus, _squareplus_slope, _half_sum_root),
+        Denominator(
+            "square",
+            torch.square,
+            lambda q: 2 * q,
+            lambda q: q**2,
+            rational=True,
+            start=_ALIVE,
+        ),
+        Denominator("abs", torch.abs, _abs_slope, sympy.Abs),
+        Denominator(
+            "sos",
+            torch.square,
+            lambda q: 2 * q,
+            lambda q: q**2,
+            rational=True,
+            squares=True,
+            start=_ALIVE,
+        ),
+        Denominator(
+            "polynomial",
+            lambda q: q,
+            torch.ones_like,
+            lambda q: q,
+            minimum=float("-inf"),
+            rational=True,
+        ),
+    )
+}

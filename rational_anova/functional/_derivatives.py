@@ -1,0 +1,163 @@
+"""The derivatives of a unit by hand, backward and forward, in torch operations.
+
+Nothing larger than p, d and their ratio is formed: d^2 and p d' would overflow in float32 at inputs
+where r itself is small. All operations can be differentiated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from . import _polynomial as polynomial
+from ._form import Form, total
+from ._polynomial import Powers
+
+_BATCH = (0, 2)  # axes of (outer, units, inner) that coefficients are shared along
+
+
+class Gradients(NamedTuple):
+    """Derivatives of a scalar loss; `variables` holds one entry for each input of the unit."""
+
+    variables: list[Tensor]
+    numerator: Tensor
+    denominator: Tensor
+    gate: Tensor | None
+
+
+class Moves(NamedTuple):
+    """A direction: changes of the inputs and the coefficients, None where nothing changes."""
+
+    variables: Sequence[Tensor] | None
+    numerator: Tensor | None
+    denominator: Tensor | None
+    gate: Tensor | None
+
+
+def gradients(
+    form: Form,
+    variables: Sequence[Tensor],
+    numerator: Tensor,
+    denominator: Tensor,
+    gate: Tensor | None,
+    grad: Tensor,
+    inputs: bool = True,
+) -> Gradients:
+    """Return the derivatives of sum(grad * r); those of the inputs only if asked for."""
+    open_gate = grad if gate is None else grad * gate
+    ratios, tops, bottoms = [], [], []
+    slopes: list[list[Tensor]] = [[] for _ in variables]
+    for top, bottom in zip(numerator, denominator, strict=True):
+        above = top.unbind(0)
+        d, qs = form.denominators(variables, bottom)
+        ratio = polynomial.evaluate(above, form.numerator, variables) / d
+        weight = open_gate / d  # d loss / d p
+        tops.append(torch.stack(polynomial.moments(weight, form.numerator, variables, _BATCH)))
+        if inputs:
+            _collect(slopes, weight, above, form.numerator, variables)
+        below, rows = -open_gate * ratio, []
+        for q, part, powers in zip(qs, form.split(bottom), form.denominator, strict=True):
+            weight = below * (form.kind.slope(q) / d)  # d loss / d q
+            rows += polynomial.moments(weight, powers, variables, _BATCH)
+            if inputs:
+                _collect(slopes, weight, part, powers, variables)
+        bottoms.append(torch.stack(rows))
+        ratios.append(ratio)
+    return Gradients(
+        _input_gradients(form, variables, slopes, gate, grad) if inputs else [],
+        torch.stack(tops),
+        torch.stack(bottoms),
+        None if gate is None else (grad * _beyond_base(form, variables, ratios)).sum(_BATCH),
+    )
+
+
+def tangent(
+    form: Form,
+    variables: Sequence[Tensor],
+    numerator: Tensor,
+    denominator: Tensor,
+    gate: Tensor | None,
+    moves: Moves,
+) -> Tensor:
+    """Return the change of r to first order along `moves`."""
+    ratios, changes = [], []
+    for head, (top, bottom) in enumerate(zip(numerator, denominator, strict=True)):
+        above = top.unbind(0)
+        d, qs = form.denominators(variables, bottom)
+        ratio = polynomial.evaluate(above, form.numerator, variables) / d
+        new: Sequence[Tensor] | None = None
+        if moves.numerator is not None:
+            new = moves.numerator[head].unbind(0)
+        change = _move(above, new, form.numerator, variables, moves.variables) / d
+        fresh: Sequence[Sequence[Tensor] | None] = [None] * len(qs)
+        if moves.denominator is not None:
+            fresh = form.split(moves.denominator[head])
+        parts = zip(qs, form.split(bottom), fresh, form.denominator, strict=True)
+        for q, part, new, powers in parts:
+            move = _move(part, new, powers, variables, moves.variables)
+            change = change - ratio * (form.kind.slope(q) / d) * move
+        ratios.append(ratio)
+        changes.append(change)
+    result = total(changes) if gate is None else total(changes) * gate
+    if moves.variables is not None and gate is not None and not form.base.is_zero:
+        slope = form.base.slope(form.mean(variables))
+        result = result + (1 - gate) * slope * form.mean(moves.variables)
+    if moves.gate is not None:
+        result = result + moves.gate * _beyond_base(form, variables, ratios)
+    return result
+
+
+def _beyond_base(form: Form, variables: Sequence[Tensor], ratios: list[Tensor]) -> Tensor:
+    """p/d - b: what the gate lets through."""
+    if form.base.is_zero:
+        return total(ratios)
+    return total(ratios) - form.base.value(form.mean(variables))
+
+
+def _collect(
+    slopes: list[list[Tensor]],
+    weight: Tensor,
+    coefficients: Sequence[Tensor],
+    powers: Powers,
+    variables: Sequence[Tensor],
+) -> None:
+    """Add weight * d(polynomial)/d(variable) to the slopes of each variable."""
+    for axis in range(len(variables)):
+        lowered, rest = polynomial.differentiate(coefficients, powers, axis)
+        if rest:
+            slopes[axis].append(weight * polynomial.evaluate(lowered, rest, variables))
+
+
+def _input_gradients(
+    form: Form,
+    variables: Sequence[Tensor],
+    slopes: list[list[Tensor]],
+    gate: Tensor | None,
+    grad: Tensor,
+) -> list[Tensor]:
+    result = [total(terms) if terms else torch.zeros_like(grad) for terms in slopes]
+    if gate is None or form.base.is_zero:
+        return result
+    through = grad * (1 - gate) * form.base.slope(form.mean(variables)) / len(variables)
+    return [slope + through for slope in result]
+
+
+def _move(
+    coefficients: Sequence[Tensor],
+    change: Sequence[Tensor] | None,
+    powers: Powers,
+    variables: Sequence[Tensor],
+    shift: Sequence[Tensor] | None,
+) -> Tensor:
+    """First-order change of a polynomial when its coefficients and variables move."""
+    result = torch.zeros_like(variables[0])
+    if change is not None:
+        result = result + polynomial.evaluate(change, powers, variables)
+    for axis, step in enumerate(shift or ()):
+        lowered, rest = polynomial.differentiate(coefficients, powers, axis)
+        if rest:
+            result = result + polynomial.evaluate(lowered, rest, variables) * step
+    return result

@@ -1,0 +1,102 @@
+"""The one definition of a rational unit, in torch operations.
+
+    r(x) = b(x) + gate * (sum over heads of p(x)/d(x) - b(x)),    d = 1 + eps + sum of psi(q(x))
+
+(paper Eq. 4-6). Everything that evaluates a unit goes through `Form`: the autograd function, the
+initialisers and the tests of every faster path. Coefficients carry heads first: (heads, k, ...).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from . import _polynomial as polynomial
+from ._bases import BASES, Base
+from ._denominators import DENOMINATORS, Denominator
+from ._polynomial import Powers
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a unit computes, apart from its coefficients: powers, denominator, base and eps."""
+
+    numerator: Powers
+    denominator: tuple[Powers, ...]
+    kind: Denominator
+    base: Base
+    eps: float
+
+    @staticmethod
+    @functools.lru_cache(maxsize=256)
+    def make(
+        variables: int, degrees: tuple[int, int], kind: str, base: str, eps: float | None
+    ) -> Form:
+        """Lay out a unit of `variables` inputs with polynomials of the given degrees."""
+        entry = DENOMINATORS[kind]
+        return Form(
+            polynomial.monomials(variables, degrees[0]),
+            entry.layout(variables, degrees[1]),
+            entry,
+            BASES[base],
+            entry.eps if eps is None else eps,
+        )
+
+    @property
+    def variables(self) -> int:
+        """Number of inputs of the unit."""
+        return len(self.numerator[0])
+
+    def split(self, rows: Tensor) -> list[Sequence[Tensor]]:
+        """Cut the coefficients of one head into those of each polynomial q."""
+        parts: list[Sequence[Tensor]] = []
+        done = 0
+        for powers in self.denominator:
+            parts.append(rows[done : done + len(powers)].unbind(0))
+            done += len(powers)
+        return parts
+
+    def denominators(
+        self, variables: Sequence[Tensor], rows: Tensor
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Return d and the polynomials q of one head, whose coefficients are `rows`."""
+        qs = [
+            polynomial.evaluate(part, powers, variables)
+            for part, powers in zip(self.split(rows), self.denominator, strict=True)
+        ]
+        return total([self.kind.value(q) for q in qs]) + (1 + self.eps), qs
+
+    def value(
+        self,
+        variables: Sequence[Tensor],  # each (outer, units, inner)
+        numerator: Tensor,  # (heads, m, units, 1)
+        denominator: Tensor,  # (heads, n, units, 1)
+        gate: Tensor | None,  # (units, 1)
+    ) -> Tensor:
+        """Return r at the variables."""
+        ratios = []
+        for top, bottom in zip(numerator, denominator, strict=True):
+            p = polynomial.evaluate(top.unbind(0), self.numerator, variables)
+            ratios.append(p / self.denominators(variables, bottom)[0])
+        ratio = total(ratios).expand_as(variables[0])
+        if gate is None:
+            return ratio
+        if self.base.is_zero:
+            return gate * ratio
+        # lerp gives the base exactly at gate 0 and the ratio exactly at gate 1.
+        return torch.lerp(self.base.value(self.mean(variables)), ratio, gate)
+
+    def mean(self, variables: Sequence[Tensor]) -> Tensor:
+        """Return the mean of the inputs, on which the base acts."""
+        if len(variables) == 1:
+            return variables[0]
+        return total(list(variables)) / len(variables)
+
+
+def total(terms: list[Tensor]) -> Tensor:
+    """Add up terms, without a zero to start from."""
+    return sum(terms[1:], start=terms[0])
