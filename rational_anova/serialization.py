@@ -1,0 +1,211 @@
+"""Save and load models as one safetensors file: weights, and beside them a JSON header.
+
+The header names the format, its version, the class and the arguments it was built with, so that
+`load` needs no pickle and runs no code from the file.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import os
+import uuid
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as to_bytes
+from torch import Tensor, nn
+
+from . import _validation as check
+from .topology import Topology
+
+FORMAT = "rational-anova"
+VERSION = 1
+
+_ARGUMENTS = "_arguments"  # where an instance remembers how it was built
+_SETTLED = {"init": "base", "noise": 0.0}
+_CLASSES: dict[str, type[nn.Module]] = {}
+M = TypeVar("M", bound=type[nn.Module])
+
+
+def saveable(cls: M) -> M:
+    """Class decorator: remember the arguments of each instance, and let `load` find the class."""
+    init = cls.__init__
+    signature = inspect.signature(init)
+
+    @functools.wraps(init)
+    def remember(self: nn.Module, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        arguments = {k: v for k, v in bound.arguments.items() if k != "self"}
+        # The weights come from the file, so a fit or a draw at the start need not be repeated.
+        settled = {name: value for name, value in _SETTLED.items() if name in arguments}
+        vars(self)[_ARGUMENTS] = {**arguments, **settled}
+
+    cls.__init__ = remember  # type: ignore[method-assign]
+    _CLASSES[cls.__name__] = cls
+    return cls
+
+
+def save(model: nn.Module, path: str | os.PathLike[str]) -> None:
+    """Write a model of this library to `path`; the file appears whole or not at all.
+
+    Args:
+        model: a unit or a network of `rational_anova`.
+        path: where to write, by custom with the ending `.safetensors`.
+
+    Example:
+        >>> import rational_anova as ra, tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "unit.safetensors"
+        >>> ra.save(ra.Rational1d(3), path)
+        >>> ra.load(path)
+        Rational1d(3, degrees=(3, 2), denominator='softplus', base='identity')
+    """
+    header = {
+        "format": FORMAT,
+        "version": str(VERSION),
+        "class": _class_name(model),
+        "arguments": _to_json(model),
+    }
+    tensors = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
+    _write(Path(path), to_bytes(tensors, metadata=header))
+
+
+def load(path: str | os.PathLike[str], into: nn.Module | None = None) -> nn.Module:
+    """Read a model written by `save`.
+
+    Args:
+        path: the file.
+        into: a model of the same architecture that receives the weights; without it a new model
+            is built. If anything is wrong with the file, `into` stays as it was.
+
+    Returns:
+        The model, in evaluation state as it was built, with the dtype it was saved in.
+    """
+    header, tensors = _read(Path(path))
+    fresh = _build(header, path)
+    _check_tensors(fresh, tensors, path)
+    if into is not None:
+        _check_same(fresh, into, path)
+        into.load_state_dict(tensors)
+        return into
+    dtypes = {t.dtype for t in tensors.values() if t.is_floating_point()}
+    if len(dtypes) == 1:
+        fresh.to(dtypes.pop())
+    fresh.load_state_dict(tensors)
+    return fresh
+
+
+def _class_name(model: nn.Module) -> str:
+    name = type(model).__name__
+    if _CLASSES.get(name) is not type(model):
+        raise TypeError(
+            f"{name} is not a model of rational_anova and cannot be saved or loaded by it "
+            f"(known: {', '.join(sorted(_CLASSES))}); use torch.save(model.state_dict(), ...)"
+        )
+    return name
+
+
+def _to_json(model: nn.Module) -> str:
+    def default(value: Any) -> Any:
+        if hasattr(value, "to_dict"):
+            return {"__class__": type(value).__name__, **value.to_dict()}
+        if isinstance(value, torch.dtype | torch.device):
+            return None  # the tensors carry the dtype, and the device is the reader's choice
+        if isinstance(value, Tensor) or hasattr(value, "tolist"):
+            return value.tolist()
+        raise TypeError(
+            f"{type(model).__name__} was built with {value!r}, which cannot be written to a file; "
+            "save model.state_dict() and build the model again yourself, "
+            "or pass a name instead of a function"
+        )
+
+    return json.dumps(vars(model)[_ARGUMENTS], default=default)
+
+
+def _build(header: dict[str, str], path: object) -> nn.Module:
+    def revive(entry: dict[str, Any]) -> Any:
+        return Topology.from_dict(entry) if entry.pop("__class__", None) == "Topology" else entry
+
+    cls = check.lookup(header["class"], _CLASSES, f"the class in {path}")
+    try:
+        return cls(**json.loads(header["arguments"], object_hook=revive))
+    except (TypeError, ValueError, KeyError) as error:
+        raise ValueError(f"{path} is damaged: cannot build its {cls.__name__}: {error}") from error
+
+
+def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
+    if not path.is_file():
+        raise FileNotFoundError(f"no model file at {path}")
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise ValueError(f"{path} is damaged or not a safetensors file: {error}") from error
+    if header.get("format") != FORMAT or not {"version", "class", "arguments"} <= header.keys():
+        raise ValueError(f"{path} is a safetensors file not written by rational_anova.save")
+    if not header["version"].isdigit() or int(header["version"]) > VERSION:
+        raise ValueError(
+            f"{path} has format version {header['version']}, this library reads up to {VERSION}: "
+            "upgrade it with pip install --upgrade rational-anova"
+        )
+    return header, tensors
+
+
+def _check_same(fresh: nn.Module, model: nn.Module, path: object) -> None:
+    """Raise unless `model` computes what the file's model does, up to the weights.
+
+    Equal shapes are not enough: another denominator, or other pairs, have the same shapes.
+    """
+    way_out = "call load(path) to build the model that is in the file"
+    if type(fresh) is not type(model):
+        raise ValueError(
+            f"{path} holds a {type(fresh).__name__}, not a {_class_name(model)}; {way_out}"
+        )
+    _check_tensors(model, fresh.state_dict(), path)
+    for line, other in zip(repr(fresh).splitlines(), repr(model).splitlines(), strict=False):
+        if line != other:
+            raise ValueError(
+                f"{path} holds another architecture: {line.strip()}, not {other.strip()}; {way_out}"
+            )
+    fixed, own = dict(fresh.named_buffers()), dict(model.named_buffers())
+    for name in fixed.keys() - fresh.state_dict().keys():
+        if not torch.equal(fixed[name].cpu(), own[name].cpu()):
+            raise ValueError(
+                f"{path} holds a model of another topology: its {name} differ; {way_out}"
+            )
+
+
+def _check_tensors(model: nn.Module, tensors: dict[str, Tensor], path: object) -> None:
+    """Raise before anything is copied, so that a failed load leaves the model untouched."""
+    expected = {name: tuple(t.shape) for name, t in model.state_dict().items()}
+    found = {name: tuple(t.shape) for name, t in tensors.items()}
+    wrong = [
+        f"{name}: file {found.get(name, 'absent')}, model {expected.get(name, 'absent')}"
+        for name in sorted(expected.keys() | found.keys())
+        if expected.get(name) != found.get(name)
+    ]
+    if wrong:
+        more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+        raise ValueError(
+            f"{path} holds another architecture: {'; '.join(wrong[:3])}{more}; "
+            "call load(path) to build the model that is in the file"
+        )
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
