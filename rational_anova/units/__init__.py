@@ -1,0 +1,8 @@
+"""The units as modules: learnable rational functions of one and of two variables."""
+
+from ._bivariate import Rational2d as Rational2d
+from ._fit import Fit as Fit
+from ._fit import fit_function as fit_function
+from ._samples import FitError as FitError
+from ._unit import RationalUnit as RationalUnit
+from ._univariate import Rational1d as Rational1d

@@ -1,0 +1,137 @@
+"""`Rational2d`: a learnable rational function for each pair of features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+import torch
+from torch import Tensor
+
+from .. import _validation as check
+from .. import functional as F
+from ..functional._autograd import unit_inputs
+from ..serialization import saveable
+from ..topology import Topology
+from ._symbolic import symbols
+from ._unit import Init, RationalUnit
+
+Pairs = Topology | Sequence[tuple[int, int]]
+
+
+@saveable
+class Rational2d(RationalUnit):
+    r"""Gated rational functions of two variables, one for each pair (paper Eq. 5).
+
+    r(u, v) = b + gate * (p(u, v)/d(u, v) - b), with all monomials up to a total degree k in p and
+    all but the constant in q: (k + 1)(k + 2)/2 each, so 12 parameters a pair at degree 2. The base
+    is a function of (u + v)/2.
+
+    Args:
+        pairs: a `Topology`, or pairs (i, j) of feature indices; i is u and j is v.
+        degree: total degree of both polynomials, or (numerator, denominator).
+        denominator: as in `Rational1d`.
+        base: as in `Rational1d`; with the default `zero` an unused pair is exactly zero.
+        heads: number of quotients p/d that are added up in each unit.
+        gate: as in `Rational1d`.
+        eps: as in `Rational1d`.
+        init: `base`, `identity` (r = (u + v)/2), the name of a base, or a function of two tensors.
+        init_range: (low, high) of both inputs in a fit.
+        noise: standard deviation of noise added to all coefficients of p and q.
+        device: of the parameters.
+        dtype: of the parameters.
+
+    Shape: (..., d) to (..., number of pairs).
+
+    Example:
+        >>> unit = Rational2d([(0, 1), (0, 2)], degree=2)
+        >>> unit(torch.randn(5, 3)).shape
+        torch.Size([5, 2])
+    """
+
+    pairs: Tensor
+
+    def __init__(
+        self,
+        pairs: Pairs,
+        degree: int | tuple[int, int] = 2,
+        denominator: str = "softplus",
+        base: str = "zero",
+        *,
+        heads: int = 1,
+        gate: float | str | None = "auto",
+        eps: float | None = None,
+        init: Init = "base",
+        init_range: tuple[float, float] = (-8.0, 8.0),
+        noise: float = 0.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        given = pairs if isinstance(pairs, Topology) else Topology.of(pairs)
+        if not given.num_pairs:
+            raise ValueError("Rational2d needs at least one pair, got none")
+        both = (degree, degree) if isinstance(degree, int) else degree
+        super().__init__(
+            given.num_pairs,
+            2,
+            check.degrees(both, "degree"),
+            denominator,
+            base,
+            heads=heads,
+            gate=gate,
+            eps=eps,
+            init=init,
+            init_range=init_range,
+            noise=noise,
+            device=device,
+            dtype=dtype,
+        )
+        self.in_features = given.features if isinstance(pairs, Topology) else None
+        index = torch.tensor(given.index.T.copy(), device=device)
+        self._least = int(index.max()) + 1
+        # The pairs are part of the architecture, not weights: files carry them as arguments.
+        self.register_buffer("pairs", index, persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Apply each pair's unit."""
+        self._check(x)
+        return F.rational_2d(
+            x,
+            self.pairs,
+            self.numerator,
+            self.denominator,
+            self.gate,
+            kind=self.kind,
+            base=self.base,
+            eps=self.eps,
+        )
+
+    def to_sympy(self, names: Sequence[Any] | None = None) -> list[sympy.Expr]:
+        """Return the formula of each pair.
+
+        Args:
+            names: names or symbols of all features of x; x0, x1, ... by default.
+        """
+        count = self.in_features or (len(names) if names is not None else self._least)
+        inputs = symbols(names, max(count, self._least))
+        pairs = self.pairs.T.tolist()
+        return [self._expression(n, [inputs[i], inputs[j]]) for n, (i, j) in enumerate(pairs)]
+
+    def _check(self, x: Tensor) -> None:
+        check.floating(x)
+        if self.in_features is not None:
+            check.features(x, self.in_features)
+        elif x.dim() == 0 or x.shape[-1] < self._least:
+            raise ValueError(
+                f"the pairs need at least {self._least} features on the last axis, "
+                f"got shape {tuple(x.shape)}"
+            )
+
+    def _variables(self, x: Tensor) -> list[Tensor]:
+        self._check(x)
+        return unit_inputs(x, self.pairs, self.units, -1, x.dtype)
+
+    def extra_repr(self) -> str:
+        """Describe the unit as it was built."""
+        return self._describe(f"{self.units} pairs", f"degrees={self.degrees}")

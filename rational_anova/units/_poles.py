@@ -1,0 +1,58 @@
+"""Poles of one-dimensional units: the complex roots of denominators that are polynomials."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..functional import Form
+
+
+def roots(form: Form, denominator: Tensor) -> list[Tensor]:
+    """Return the roots of d for each unit, all heads together, as complex128.
+
+    Args:
+        form: what the unit computes; its kind must be a polynomial one.
+        denominator: coefficients, (heads, n, units).
+    """
+    if not form.kind.rational:
+        raise ValueError(
+            f"poles are the roots of a polynomial, and denominator={form.kind.name!r} is none; "
+            "on the real line it has no pole at all: it is never below 1. "
+            "Use 'square', 'sos' or 'polynomial' where poles matter"
+        )
+    rows = denominator.detach().to("cpu", torch.float64)
+    return [
+        torch.cat([_roots(form, rows[head, :, unit]) for head in range(rows.shape[0])])
+        for unit in range(rows.shape[-1])
+    ]
+
+
+def _roots(form: Form, coefficients: Tensor) -> Tensor:
+    d = np.polynomial.Polynomial([1 + form.eps])
+    for part, powers in zip(form.split(coefficients), form.denominator, strict=True):
+        q = np.zeros(max(row[0] for row in powers) + 1)
+        for value, (power,) in zip(part, powers, strict=True):
+            q[power] = value.item()
+        d = d + form.kind.expression(np.polynomial.Polynomial(q))
+    return torch.from_numpy(d.trim().roots().astype(np.complex128))
+
+
+def distance(poles: list[Tensor], columns: Tensor) -> Tensor:
+    """Return how far the nearest pole of each unit lies from the range of its data.
+
+    Args:
+        poles: one tensor of roots for each unit.
+        columns: the data of each unit, (units, n).
+
+    Returns:
+        (units,): 0 for a real pole inside the range, inf where there is no pole.
+    """
+    low, high = columns.amin(1).double(), columns.amax(1).double()
+    nearest = torch.full((len(poles),), torch.inf, dtype=torch.float64)
+    for unit, found in enumerate(poles):
+        if found.numel():
+            outside = torch.clamp(torch.maximum(low[unit] - found.real, found.real - high[unit]), 0)
+            nearest[unit] = torch.hypot(outside, found.imag).min()
+    return nearest

@@ -1,0 +1,162 @@
+"""What one- and two-dimensional units share: parameters, their start, and how they answer."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import sympy
+import torch
+from torch import Tensor, nn
+
+from .. import _validation as check
+from ..functional import BASES, DENOMINATORS, Form
+from ._samples import FitError
+from ._start import further_heads, start
+from ._symbolic import expression
+
+Init = str | Callable[..., Tensor]
+
+
+class RationalUnit(nn.Module, abc.ABC):
+    """A bank of gated rational functions; abstract, see `Rational1d` and `Rational2d`.
+
+    Attributes:
+        numerator: (k, units), or (heads, k, units) with several heads; lowest power first.
+        denominator: the same for q.
+        gate: (units,), or None for a unit without a gate.
+    """
+
+    gate: Tensor | None
+
+    def __init__(
+        self,
+        units: int,
+        variables: int,
+        degrees: tuple[int, int],
+        denominator: str,
+        base: str,
+        *,
+        heads: int,
+        gate: float | str | None,
+        eps: float | None,
+        init: Init,
+        init_range: tuple[float, float],
+        noise: float,
+        device: torch.device | str | None,
+        dtype: torch.dtype | None,
+    ) -> None:
+        super().__init__()
+        check.choice(denominator, DENOMINATORS, "denominator")
+        check.choice(base, BASES, "base")
+        if eps is not None:
+            check.nonnegative(eps, "eps")
+        if isinstance(gate, str):
+            check.choice(gate, ("auto",), "gate (a number, None, or a name)")
+        elif gate is not None:
+            check.real(gate, "gate")
+        if not callable(init):
+            check.choice(init, ("base", *BASES), "init (a function, or a name)")
+        if dtype is not None and not dtype.is_floating_point:
+            raise TypeError(f"dtype must be a real floating-point dtype, got {dtype}")
+        self.heads = check.integer(heads, "heads", 1)
+        self.units = units
+        self.degrees = degrees
+        self.form = Form.make(variables, degrees, denominator, base, eps)
+        self._first = start(self.form, init, gate, check.interval(init_range, "init_range"))
+        self._noise = check.nonnegative(noise, "noise")
+        rows = (len(self.form.numerator), sum(map(len, self.form.denominator)))
+        lead = () if self.heads == 1 else (self.heads,)
+        options: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.numerator = nn.Parameter(torch.empty(*lead, rows[0], units, **options))
+        self.denominator = nn.Parameter(torch.empty(*lead, rows[1], units, **options))
+        if gate is None:
+            self.register_parameter("gate", None)
+        else:
+            self.gate = nn.Parameter(torch.empty(units, **options))
+        self.reset_parameters()
+
+    @property
+    def init_error(self) -> FitError:
+        """Distance to the function that the unit was started at."""
+        return self._first.error
+
+    @property
+    def kind(self) -> str:
+        """Name of the denominator."""
+        return self.form.kind.name
+
+    @property
+    def base(self) -> str:
+        """Name of the base."""
+        return self.form.base.name
+
+    @property
+    def eps(self) -> float:
+        """What is added to the denominator."""
+        return self.form.eps
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Go back to the start; further heads and `noise` are drawn anew."""
+        first = self._first
+        numerator, denominator = (
+            rows.detach().to(torch.float64).reshape(self.heads, -1, self.units).zero_()
+            for rows in (self.numerator, self.denominator)
+        )
+        if numerator.is_meta:
+            return
+        numerator[0] = first.numerator[:, None]
+        denominator[0] = first.denominator[:, None]
+        denominator[1:] = further_heads(first.denominator, self.heads, self.units)
+        for parameter, rows in ((self.numerator, numerator), (self.denominator, denominator)):
+            if self._noise:
+                rows = rows + self._noise * torch.randn(rows.shape).to(rows)
+            parameter.copy_(rows.reshape(parameter.shape))
+        if self.gate is not None and first.gate is not None:
+            self.gate.fill_(first.gate)
+
+    def denominator_min(self, x: Tensor) -> Tensor:
+        """Return the least denominator of each unit over the data, heads included.
+
+        Args:
+            x: data as for `forward`.
+
+        Returns:
+            (units,): for every kind but `polynomial` this is at least 1; there, a number at or
+            below 0 says that the unit has crossed a pole.
+        """
+        with torch.no_grad():
+            variables = self._variables(x.to(check.compute_dtype(x, self.denominator)))
+            heads = self._heads(self.denominator).unsqueeze(-1).to(variables[0].dtype)
+            values = [self.form.denominators(variables, rows)[0] for rows in heads]
+            return torch.stack([v.expand_as(variables[0]).amin((0, 2)) for v in values]).amin(0)
+
+    @abc.abstractmethod
+    def to_sympy(self, names: Sequence[Any] | None = None) -> list[sympy.Expr]:
+        """Return one expression for each output."""
+
+    @abc.abstractmethod
+    def _variables(self, x: Tensor) -> list[Tensor]:
+        """Return the inputs of the units, each (outer, units, inner)."""
+
+    def _heads(self, rows: Tensor) -> Tensor:
+        return rows if rows.dim() == 3 else rows.unsqueeze(0)
+
+    def _expression(self, unit: int, inputs: Sequence[sympy.Expr]) -> sympy.Expr:
+        numerator, denominator = (
+            self._heads(rows.detach().double().cpu())[..., unit]
+            for rows in (self.numerator, self.denominator)
+        )
+        gate = None if self.gate is None else self.gate[unit].item()
+        return expression(self.form, inputs, numerator, denominator, gate)
+
+    def _describe(self, *lead: object) -> str:
+        words = [str(word) for word in lead]
+        words += [f"denominator={self.kind!r}", f"base={self.base!r}"]
+        if self.heads > 1:
+            words.append(f"heads={self.heads}")
+        if self.gate is None:
+            words.append("gate=None")
+        return ", ".join(words)

@@ -1,0 +1,268 @@
+"""Units beyond the contract: starts, heads, groups, poles, and what they refuse."""
+
+import math
+import re
+
+import pytest
+import torch
+
+import rational_anova as ra
+from rational_anova.functional import DENOMINATORS, monomials, rational_1d, rational_2d
+
+
+def test_coefficients_are_stored_by_power():
+    unit = ra.Rational1d(768, degrees=(3, 2))
+    assert unit.numerator.shape == (4, 768)
+    assert unit.denominator.shape == (2, 768)
+    assert unit.gate.shape == (768,)
+    assert ra.Rational1d(8, heads=3).numerator.shape == (3, 4, 8)
+    assert ra.Rational1d(8, groups=2).numerator.shape == (4, 2)
+    assert ra.Rational2d([(0, 1)], degree=2).numerator.shape == (6, 1)
+
+
+def test_groups_share_neighbouring_channels():
+    unit = ra.Rational1d(6, groups=2, noise=0.5)
+    x = torch.randn(4, 6)
+    for group in range(2):
+        columns = slice(3 * group, 3 * group + 3)
+        alone = rational_1d(
+            x[:, columns],
+            unit.numerator[:, [group]],
+            unit.denominator[:, [group]],
+            unit.gate[[group]],
+        )
+        assert torch.allclose(unit(x)[:, columns], alone)
+    assert len(unit.to_sympy()) == 6
+
+
+def test_heads_add_up():
+    unit = ra.Rational1d(2, heads=3, base="zero", gate=None, noise=0.5)
+    x = torch.randn(5, 2)
+    parts = [
+        rational_1d(x, top, bottom, base="zero")
+        for top, bottom in zip(unit.numerator, unit.denominator, strict=True)
+    ]
+    assert torch.allclose(unit(x), sum(parts), atol=1e-6)
+
+
+def test_further_heads_are_not_copies():
+    unit = ra.Rational1d(1, heads=3, base="zero")
+    x = torch.randn(50, 1)
+    for _ in range(3):
+        (unit(x) - x.sin()).square().sum().backward()
+        with torch.no_grad():
+            for parameter in unit.parameters():
+                parameter -= 1e-3 * parameter.grad
+                parameter.grad = None
+    heads = unit.numerator[..., 0]
+    assert not torch.allclose(heads[1], heads[2], rtol=1e-3)
+
+
+@pytest.mark.parametrize("kind", DENOMINATORS)
+@pytest.mark.parametrize("gate", [0.0, 0.3, 1.0])
+def test_an_explicit_gate_is_exact_and_alive(kind, gate):
+    x = 3 * torch.randn(40, 2, dtype=torch.float64)
+    for base in ("identity", "zero"):
+        unit = ra.Rational1d(2, (3, 2), kind, base, gate=gate, dtype=torch.float64)
+        expected = x if base == "identity" else torch.zeros_like(x)
+        assert torch.allclose(unit(x), expected, rtol=1e-14, atol=0)
+        (unit(x) * torch.randn_like(x)).sum().backward()
+        assert any(p.grad.any() for p in unit.parameters())
+
+
+def test_noise_moves_coefficients_only():
+    torch.manual_seed(0)
+    unit = ra.Rational1d(1000, noise=0.1)
+    still = ra.Rational1d(1000)
+    moved = (unit.numerator - still.numerator).std().item()
+    assert 0.09 < moved < 0.11
+    assert torch.equal(unit.gate, still.gate)
+
+
+def test_reset_parameters_goes_back_to_the_start():
+    unit = ra.Rational1d(3, init="tanh", degrees=(3, 2))
+    before = unit.numerator.clone()
+    torch.nn.init.normal_(unit.numerator)
+    unit.reset_parameters()
+    assert torch.equal(unit.numerator, before)
+
+
+def test_meta_device():
+    unit = ra.Rational1d(3, device="meta")
+    assert unit.numerator.is_meta
+    unit = unit.to_empty(device="cpu")
+    unit.reset_parameters()
+    x = torch.randn(2, 3)
+    assert torch.equal(unit(x), x)
+
+
+def test_docstring_states_the_errors_of_fitted_units():
+    rows = re.findall(r"\| (\w+) +\| (\d\S+) \| (\d\S+) \|", ra.Rational1d.__doc__)
+    assert [row[0] for row in rows] == list(DENOMINATORS)
+    for kind, *stated in rows:
+        for name, value in zip(("gelu", "silu"), stated, strict=True):
+            error = ra.Rational1d(1, (5, 4), kind, init=name).init_error
+            assert f"{error.rmse:.1e}" == value
+            # No fit explodes outside its range: at worst it is as wrong as zero would be.
+            assert error.tail <= 1
+
+
+def test_a_start_that_cannot_be_exact_says_so():
+    unit = ra.Rational1d(1, (2, 2), "square", gate=None, dtype=torch.float64)  # x / (1 + x^2/4)
+    x = torch.linspace(-8, 8, 10001, dtype=torch.float64)[:, None]
+    error = unit(x) - x
+    assert unit.init_error.maximum == pytest.approx(error.abs().max().item())
+    assert unit.init_error.rmse == pytest.approx(error.square().mean().sqrt().item())
+    ajar = ra.Rational1d(1, (2, 2), "square", gate=0.5)
+    assert ajar.init_error.maximum == pytest.approx(0.5 * unit.init_error.maximum)
+
+
+def set_denominator(unit, *rows):
+    with torch.no_grad():
+        unit.denominator.copy_(torch.tensor(rows).reshape(unit.denominator.shape))
+    return unit
+
+
+def test_poles_of_known_denominators():
+    runge = set_denominator(ra.Rational1d(1, (0, 2), "sos", "zero"), 0.0, 5.0)
+    poles = sorted(runge.poles()[0].tolist(), key=lambda z: z.imag)
+    assert poles == pytest.approx([-0.2j, 0.2j])
+    line = set_denominator(ra.Rational1d(1, (1, 1), "polynomial"), -0.5)  # 1 - x/2
+    assert line.poles()[0].tolist() == pytest.approx([2])
+    flat = set_denominator(ra.Rational1d(1, (1, 2), "polynomial"), 0.0, 0.0)
+    assert flat.poles()[0].numel() == 0
+    square = set_denominator(ra.Rational1d(1, (1, 1), "square"), 2.0)  # 1 + 4 x^2
+    assert [abs(z) for z in square.poles()[0].tolist()] == pytest.approx([0.5, 0.5])
+
+
+def test_poles_are_roots():
+    unit = ra.Rational1d(4, (3, 4), "sos", heads=2, noise=0.5, dtype=torch.float64)
+    for n, poles in enumerate(unit.poles()):
+        assert poles.numel() == 8
+        x = poles.numpy()
+        for head in range(2):
+            a, b, c, e = unit.denominator[head, :, n].tolist()
+            d = 1 + (a + b * x + c * x**2) ** 2 + (e * x) ** 2
+            mine = x[4 * head : 4 * head + 4]
+            size = 1 + (abs(a) + abs(b * mine) + abs(c * mine**2)) ** 2
+            assert (abs(d[4 * head : 4 * head + 4]) < 1e-9 * size).all()
+
+
+def test_pole_distance():
+    unit = set_denominator(ra.Rational1d(1, (1, 1), "polynomial"), -0.5)  # pole at 2
+    assert unit.pole_distance(torch.tensor([[0.0], [1.5]])).item() == pytest.approx(0.5)
+    assert unit.pole_distance(torch.tensor([[0.0], [3.0]])).item() == 0
+    assert unit.pole_distance(torch.tensor([[2.5], [3.0]])).item() == pytest.approx(0.5)
+    assert ra.Rational1d(2, denominator="polynomial").pole_distance(torch.zeros(1, 2)).isinf().all()
+    runge = set_denominator(ra.Rational1d(1, (0, 2), "sos", "zero"), 0.0, 5.0)
+    assert runge.pole_distance(torch.tensor([[-1.0], [1.0]])).item() == pytest.approx(0.2)
+
+
+def test_denominator_min_sees_a_pole_that_was_crossed():
+    unit = set_denominator(ra.Rational1d(1, (1, 1), "polynomial"), -0.5)
+    assert unit.denominator_min(torch.tensor([[0.0], [3.0]])).item() == pytest.approx(-0.5)
+    pair = ra.Rational2d([(0, 1)], 2, "softplus")
+    assert pair.denominator_min(torch.randn(9, 2)).item() == pytest.approx(
+        1 + math.log(2), abs=1e-5
+    )
+
+
+def test_lorentzian_is_exact_in_sos():
+    unit = ra.Rational2d([(0, 1)], 2, "sos", gate=None, dtype=torch.float64)
+    with torch.no_grad():
+        unit.numerator.zero_()[0] = 1
+        # (u)^2 + (v)^2: the first square is 1, u, v; the second 1, v
+        unit.denominator.copy_(torch.tensor([[0.0], [1.0], [0.0], [0.0], [1.0]]))
+    x = 4 * torch.randn(100, 2, dtype=torch.float64)
+    assert torch.allclose(unit(x)[:, 0], 1 / (1 + x.square().sum(1)), rtol=1e-15)
+
+
+def test_monomials_are_counted_right():
+    for k in range(9):
+        assert len(monomials(1, k)) == k + 1
+        assert len(monomials(2, k)) == (k + 1) * (k + 2) // 2
+
+
+@pytest.mark.parametrize("kind", DENOMINATORS)
+@pytest.mark.parametrize("variables", [1, 2])
+@pytest.mark.parametrize("degree", range(1, 9))
+def test_every_layout_holds_every_coefficient_once(kind, variables, degree):
+    layout = DENOMINATORS[kind].layout(variables, degree)
+    count = sum(len(powers) for powers in layout)
+    assert count == len(monomials(variables, degree, constant=False))
+    for powers in layout:
+        assert len(set(powers)) == len(powers)
+    if kind == "sos" and degree > 1:
+        assert max(sum(row) for powers in layout for row in powers) == degree // 2
+
+
+X = torch.zeros(2, 3)
+ONE = torch.ones(4, 3)
+TWO = torch.ones(2, 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: ra.Rational1d(0), ValueError, "features must be >= 1, got 0"),
+        (lambda: ra.Rational1d("3"), TypeError, "features must be an integer, got '3'"),
+        (lambda: ra.Rational1d(3, degrees=(3, 0)), ValueError, "denominator's degree, must be >= 1, got 0"),
+        (lambda: ra.Rational1d(3, degrees=(-1, 2)), ValueError, "numerator's degree, must be >= 0, got -1"),
+        (lambda: ra.Rational1d(3, degrees=3), TypeError, "degrees must be two integers.*got 3"),
+        (lambda: ra.Rational1d(3, degrees=(3, 2.0)), TypeError, "must be an integer, got 2.0"),
+        (lambda: ra.Rational1d(3, degrees="32"), TypeError, "must be two integers"),
+        (lambda: ra.Rational1d(3, denominator="sofplus"), ValueError, "did you mean 'softplus'"),
+        (lambda: ra.Rational1d(3, base="gellu"), ValueError, "did you mean 'gelu'"),
+        (lambda: ra.Rational1d(3, base=None), TypeError, "base must be one of"),
+        (lambda: ra.Rational1d(3, init="swish"), ValueError, "init.*must be one of"),
+        (lambda: ra.Rational1d(3, eps=-1e-3), ValueError, "eps must be >= 0, got -0.001"),
+        (lambda: ra.Rational1d(3, eps=float("nan")), ValueError, "eps must be finite"),
+        (lambda: ra.Rational1d(3, heads=0), ValueError, "heads must be >= 1, got 0"),
+        (lambda: ra.Rational1d(6, groups=4), ValueError, "groups=4 for features=6"),
+        (lambda: ra.Rational1d(3, gate="open"), ValueError, "gate"),
+        (lambda: ra.Rational1d(3, gate=float("inf")), ValueError, "gate must be finite"),
+        (lambda: ra.Rational1d(3, noise=-1.0), ValueError, "noise must be >= 0"),
+        (lambda: ra.Rational1d(3, init_range=(2, 1)), ValueError, "low < high"),
+        (lambda: ra.Rational1d(3, init="gelu", gate=0.5), ValueError, "needs gate 1"),
+        (lambda: ra.Rational1d(3, (2, 2), "square", "zero", init="identity"), ValueError, "degree 3 or more"),
+        (lambda: ra.Rational1d(3, dtype=torch.int32), TypeError, "floating-point dtype, got torch.int32"),
+        (lambda: ra.Rational1d(3)(torch.zeros(2, 4)), ValueError, "must have 3 features.*got 4"),
+        (lambda: ra.Rational1d(3)(torch.tensor(1.0)), ValueError, r"shape \(\)"),
+        (lambda: ra.Rational1d(3, dim=2)(torch.zeros(2, 3)), ValueError, "feature axis 2"),
+        (lambda: ra.Rational1d(3)(torch.zeros(2, 3, dtype=torch.int64)), TypeError, "int64.*x.float"),
+        (lambda: ra.Rational1d(3)(torch.zeros(2, 3, dtype=torch.complex64)), TypeError, "complex64"),
+        (lambda: ra.Rational1d(3)([[1.0, 2.0, 3.0]]), TypeError, "torch.Tensor, got list"),
+        (lambda: ra.Rational1d(3).poles(), ValueError, "'softplus' is none"),
+        (lambda: ra.Rational1d(3).to_sympy(["a"]), ValueError, "list of 3 names"),
+        (lambda: ra.Rational1d(1, denominator="sos").pole_distance(torch.zeros(0, 1)), ValueError, "no rows"),
+        (lambda: ra.Rational2d([]), ValueError, "pairs"),
+        (lambda: ra.Rational2d([(0, 0)]), ValueError, "0"),
+        (lambda: ra.Rational2d([(0, 1), (1, 0)]), ValueError, "more than once"),
+        (lambda: ra.Rational2d([(0, -1)]), ValueError, "-1"),
+        (lambda: ra.Rational2d(ra.Topology.none(3)), ValueError, "at least one pair"),
+        (lambda: ra.Rational2d([(0, 1)], degree=0), ValueError, ">= 1, got 0"),
+        (lambda: ra.Rational2d([(0, 3)])(torch.zeros(2, 3)), ValueError, "at least 4 features"),
+        (lambda: ra.Rational2d(ra.Topology.all(3))(torch.zeros(2, 4)), ValueError, "must have 3 features"),
+        (lambda: rational_1d(X, ONE, torch.ones(2, 2)), ValueError, "same units"),
+        (lambda: rational_1d(X, ONE[0], TWO), ValueError, r"\(k, units\)"),
+        (lambda: rational_1d(X, ONE, TWO, torch.ones(2)), ValueError, r"gate must have shape \(3,\)"),
+        (lambda: rational_1d(X, ONE, TWO, kind="soft"), ValueError, "kind must be one of"),
+        (lambda: rational_1d(X, ONE, TWO, eps=-1.0), ValueError, "eps must be >= 0"),
+        (lambda: rational_1d(torch.zeros(2, 4), ONE, TWO), ValueError, "3 units, which must divide"),
+        (lambda: rational_1d(X, ONE.int(), TWO), TypeError, "numerator must be"),
+        (lambda: rational_1d(X, ONE[None].repeat(2, 1, 1), TWO[None]), ValueError, "number of heads"),
+        (
+            lambda: rational_2d(X, torch.tensor([[0], [1]]), torch.ones(5, 1), torch.ones(5, 1)),
+            ValueError,
+            "1, 3, 6, 10, ... rows, got 5",
+        ),
+        (
+            lambda: rational_2d(X, torch.tensor([[0, 1]]), torch.ones(6, 1), torch.ones(5, 1)),
+            ValueError,
+            r"shape \(2, 1\)",
+        ),
+    ],
+)  # fmt: skip
+def test_bad_input(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
