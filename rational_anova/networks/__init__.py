@@ -1,0 +1,15 @@
+"""Networks of rational units, and the baselines they are compared with."""
+
+from ._baselines import KAF as KAF
+from ._baselines import KAN as KAN
+from ._baselines import MLP as MLP
+from ._conv import RANConvNet as RANConvNet
+from ._deep import DeepRAN as DeepRAN
+from ._deep import MessageBlock as MessageBlock
+from ._ffn import RANFFN as RANFFN
+from ._ffn import RANFFNPlus as RANFFNPlus
+from ._gated import GatedRationalBlock as GatedRationalBlock
+from ._presets import PRESETS as PRESETS
+from ._presets import Preset as Preset
+from ._presets import preset as preset
+from ._ran import RAN as RAN

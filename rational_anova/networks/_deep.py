@@ -1,0 +1,174 @@
+"""`DeepRAN`: residual blocks of sparse pairwise message passing, then node-wise updates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .. import _validation as check
+from ..serialization import saveable
+from ..topology import Topology
+from ..units import Rational1d, Rational2d
+from ._ran import as_topology
+
+_BLOCK_GATE = 0.1
+
+
+class MessageBlock(nn.Module):
+    """One block: pairs send messages to both of their nodes, then every node updates itself.
+
+    z = norm(h);  m_ij = w_ij r_ij(z_i, z_j);  h <- h + gate (r(z + messages) - h).
+
+    It has (m + n + 4) N + (T + S + 2) K + 1 parameters for N nodes and K pairs.
+
+    Args:
+        topology: nodes and pairs.
+        unit: makes the node-wise unit from the number of nodes.
+        pair: makes the pair unit from the topology.
+        device: of the parameters.
+        dtype: of the parameters.
+
+    Shape: (..., N) to (..., N) and the messages (..., K).
+    """
+
+    ends: Tensor
+
+    def __init__(
+        self,
+        topology: Topology,
+        unit: Callable[[int], nn.Module],
+        pair: Callable[[Topology], nn.Module],
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        nodes, count = topology.features, topology.num_pairs
+        options: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.norm = nn.LayerNorm(nodes, **options)
+        self.unit = unit(nodes)
+        self.gate = nn.Parameter(torch.full((), _BLOCK_GATE, **options))
+        self.pair = pair(topology) if count else None
+        # A node hears 2 K / N messages on average; this keeps their sum of order one.
+        scale = max(1.0, 2 * count / nodes) ** -0.5
+        self.weight = nn.Parameter(torch.full((count,), scale, **options)) if count else None
+        ends = torch.tensor(topology.index.T.copy(), device=device)
+        self.register_buffer("ends", ends, persistent=False)
+
+    def forward(self, h: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the new state and the messages."""
+        z = self.norm(h)
+        if self.pair is None:
+            return h + self.gate * (self.unit(z) - h), h[..., :0]
+        messages = (self.pair(z) * self.weight).to(z.dtype)  # autocast keeps weights in float32
+        for end in self.ends.unbind(0):
+            z = z.index_add(-1, end, messages)
+        return h + self.gate * (self.unit(z) - h), messages
+
+
+@saveable
+class DeepRAN(nn.Module):
+    r"""A deep RAN (paper Fig. 2): blocks of pairwise messages and node-wise rational updates.
+
+    The head reads the last state and the last messages. With two blocks, N nodes, K pairs, degrees
+    (3, 2), no embedding and C outputs this is the paper's vision model, and has exactly
+    (18 + C) N + (26 + C) K + C + 2 parameters.
+
+    Args:
+        in_features: number of inputs.
+        out_features: number C of outputs.
+        width: number N of nodes behind a linear embedding; None: the inputs are the nodes.
+        blocks: number of blocks.
+        topology: pairs among the nodes, as in `RAN`; or a list with one for each block.
+        degrees: degrees of the node-wise units.
+        pair_degree: total degree of the pair units.
+        heads: number of quotients in each unit.
+        denominator: as in `Rational1d`.
+        base: base of the node-wise units.
+        pair_base: base of the pair units.
+        gate: start of the unit gates, as in `Rational1d`.
+        unit: makes the node-wise units instead: a function from the number of nodes to a module,
+            for instance `lambda nodes: torch.nn.ReLU()`. Such a network cannot be saved by `save`.
+        eps: added to the denominators; None means the default of the denominator.
+        noise: standard deviation of noise on the coefficients at the start.
+        device: of the parameters.
+        dtype: of the parameters.
+
+    Shape: (..., in_features) to (..., out_features).
+
+    Example:
+        >>> net = DeepRAN(20, 4, topology=Topology.random(20, 30))
+        >>> N, K, C = 20, 30, 4
+        >>> sum(p.numel() for p in net.parameters()) == (18 + C) * N + (26 + C) * K + C + 2
+        True
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        width: int | None = None,
+        blocks: int = 2,
+        topology: Topology | str | int | Sequence[Topology] | None = None,
+        degrees: tuple[int, int] = (3, 2),
+        *,
+        pair_degree: int | tuple[int, int] = 2,
+        heads: int = 1,
+        denominator: str = "softplus",
+        base: str = "identity",
+        pair_base: str = "zero",
+        gate: float | str | None = "auto",
+        unit: Callable[[int], nn.Module] | None = None,
+        eps: float | None = None,
+        noise: float = 0.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.in_features = check.integer(in_features, "in_features", 1)
+        self.out_features = check.integer(out_features, "out_features", 1)
+        count = check.integer(blocks, "blocks", 1)
+        nodes = self.in_features if width is None else check.integer(width, "width", 1)
+        topologies = _each_block(topology, nodes, count)
+        options: dict[str, Any] = {"device": device, "dtype": dtype}
+        shared: dict[str, Any] = {
+            "heads": heads,
+            "gate": gate,
+            "eps": eps,
+            "noise": noise,
+            **options,
+        }
+
+        def node(nodes: int) -> nn.Module:
+            return Rational1d(nodes, degrees, denominator, base, **shared)
+
+        def pair(topology: Topology) -> nn.Module:
+            return Rational2d(topology, pair_degree, denominator, pair_base, **shared)
+
+        self.embed = None if width is None else nn.Linear(self.in_features, nodes, **options)
+        self.blocks = nn.ModuleList(
+            MessageBlock(each, unit or node, pair, **options) for each in topologies
+        )
+        read = nodes + topologies[-1].num_pairs
+        self.head = nn.Linear(read, self.out_features, **options)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the outputs."""
+        check.features(check.floating(x), self.in_features)
+        h = x if self.embed is None else self.embed(x)
+        messages = h[..., :0]
+        for block in self.blocks:
+            h, messages = block(h)
+        return self.head(torch.cat([h, messages], -1))
+
+
+def _each_block(
+    topology: Topology | str | int | Sequence[Topology] | None, nodes: int, blocks: int
+) -> list[Topology]:
+    if isinstance(topology, list | tuple):
+        if len(topology) != blocks:
+            raise ValueError(f"{len(topology)} topologies were given for {blocks} blocks")
+        return [as_topology(each, nodes) for each in topology]
+    return [as_topology(topology, nodes)] * blocks  # type: ignore[arg-type]

@@ -1,0 +1,173 @@
+"""`RANFFN` and `RANFFNPlus`: feed-forward layers of a transformer with rational units."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .. import _validation as check
+from ..serialization import saveable
+from ..topology import Topology
+from ..units import Rational1d, Rational2d
+from ._ran import as_topology
+
+
+class _FeedForward(nn.Module, abc.ABC):
+    """What both layers share; `unit` and `pair` hold keyword arguments of the units."""
+
+    pair: Rational2d | None
+
+    def __init__(
+        self,
+        features: int,
+        hidden: int | None,
+        out_features: int | None,
+        pairs: Topology | str | int | None,
+        bias: bool,
+        dropout: float,
+        unit: dict[str, Any],
+        pair: dict[str, Any] | None,
+        options: dict[str, Any],
+    ) -> None:
+        super().__init__()
+        size = check.integer(features, "features", 1)
+        inner = 4 * size if hidden is None else check.integer(hidden, "hidden", 1)
+        out = size if out_features is None else check.integer(out_features, "out_features", 1)
+        self.fc1 = nn.Linear(size, inner, bias=bias, **options)
+        self.unit = Rational1d(inner, **unit, **options)
+        self.pair = None
+        if pair is not None:
+            self.pair = Rational2d(as_topology(pairs, inner), **pair, **options)
+        self.dropout = nn.Dropout(dropout)
+        read = inner + (self.pair.units if self.pair is not None else 0)
+        self.fc2 = nn.Linear(read, out, bias=bias, **options)
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Apply the layer."""
+        hidden = self.fc1(h)
+        active = self.unit(hidden)
+        if self.pair is not None:
+            active = torch.cat([active, self.pair(hidden)], -1)
+        return self.fc2(self.dropout(active))
+
+
+@saveable
+class RANFFN(_FeedForward):
+    r"""W2 r(W1 h + b1) + b2, with a rational unit for each hidden channel (paper Eq. 8).
+
+    With the default base it starts as exactly the usual feed-forward layer with GELU.
+
+    Args:
+        features: size of the input.
+        hidden: size of the hidden layer; None means 4 * features.
+        out_features: size of the output; None means features.
+        degrees: degrees of the units.
+        denominator: as in `Rational1d`.
+        base: as in `Rational1d`.
+        groups: number of units, shared by runs of channels; None means one for each channel.
+        bias: whether both linear maps have one.
+        dropout: rate of dropout behind the units.
+        init: as in `Rational1d`.
+        noise: standard deviation of noise on the coefficients at the start.
+        device: of the parameters.
+        dtype: of the parameters.
+
+    Shape: (..., features) to (..., out_features).
+
+    Example:
+        >>> layer = RANFFN(16, 32)
+        >>> h = torch.randn(2, 5, 16)
+        >>> torch.equal(layer(h), layer.fc2(torch.nn.functional.gelu(layer.fc1(h))))
+        True
+    """
+
+    # NOTE[DIFF] The paper's base is the identity, which makes the layer linear at the start.
+    def __init__(
+        self,
+        features: int,
+        hidden: int | None = None,
+        out_features: int | None = None,
+        degrees: tuple[int, int] = (3, 2),
+        denominator: str = "softplus",
+        base: str = "gelu",
+        *,
+        groups: int | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        init: Any = "base",
+        noise: float = 0.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        unit = {
+            "degrees": degrees,
+            "denominator": denominator,
+            "base": base,
+            "groups": groups,
+            "init": init,
+            "noise": noise,
+        }
+        options = {"device": device, "dtype": dtype}
+        super().__init__(features, hidden, out_features, None, bias, dropout, unit, None, options)
+
+
+@saveable
+class RANFFNPlus(_FeedForward):
+    r"""W2 [r(W1 h + b1), r_ij of pairs of hidden channels] + b2 (paper Eq. 9).
+
+    Pairs start at zero, so it too starts as the usual layer with GELU.
+
+    Args:
+        features: size of the input.
+        hidden: size of the hidden layer; None means 4 * features.
+        out_features: size of the output; None means features.
+        topology: pairs among the hidden channels, as in `RAN`.
+        degrees: degrees of the units.
+        denominator: as in `Rational1d`.
+        base: base of the units; the pairs have base `zero`.
+        pair_degree: total degree of the pairs.
+        groups: number of units, shared by runs of channels; None means one for each channel.
+        bias: whether both linear maps have one.
+        dropout: rate of dropout behind the units.
+        init: as in `Rational1d`.
+        noise: standard deviation of noise on the coefficients at the start.
+        device: of the parameters.
+        dtype: of the parameters.
+
+    Shape: (..., features) to (..., out_features).
+
+    Example:
+        >>> layer = RANFFNPlus(16, 32, topology="0.5d")
+        >>> layer.fc2.in_features  # 32 channels and 16 pairs
+        48
+    """
+
+    def __init__(
+        self,
+        features: int,
+        hidden: int | None = None,
+        out_features: int | None = None,
+        topology: Topology | str | int | None = None,
+        degrees: tuple[int, int] = (3, 2),
+        denominator: str = "softplus",
+        base: str = "gelu",
+        *,
+        pair_degree: int | tuple[int, int] = 2,
+        groups: int | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        init: Any = "base",
+        noise: float = 0.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        shared = {"denominator": denominator, "noise": noise}
+        unit = {"degrees": degrees, "base": base, "groups": groups, "init": init, **shared}
+        pair = {"degree": pair_degree, **shared}
+        options = {"device": device, "dtype": dtype}
+        super().__init__(
+            features, hidden, out_features, topology, bias, dropout, unit, pair, options
+        )

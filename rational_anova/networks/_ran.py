@@ -1,0 +1,162 @@
+"""`RAN`: the shallow network, a sum of main effects and pair effects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+import torch
+from torch import Tensor, nn
+
+from .. import _validation as check
+from ..serialization import saveable
+from ..topology import Topology
+from ..units import Rational1d, Rational2d
+from ..units._symbolic import number, symbols
+
+READOUTS = ("auto", "sum", "linear")
+
+
+def as_topology(value: Topology | str | int | None, features: int) -> Topology:
+    """Return a topology on `features` inputs; a size or a rule means random pairs (seed 0)."""
+    if not isinstance(value, Topology):
+        return Topology.random(features, "d" if value is None else value)
+    if value.features != features:
+        raise ValueError(
+            f"topology is on {value.features} features, the network has {features}; "
+            f"build it with Topology.random({features}, ...) or the like"
+        )
+    return value
+
+
+@saveable
+class RAN(nn.Module):
+    r"""A Rational ANOVA Network (paper Eq. 2 and 3).
+
+    f(x) = sum_i r_i(x_i) + sum over (i, j) in S of r_ij(x_i, x_j), or W phi(x) + b with phi the
+    vector of all r_i and r_ij. Without the head it has d (m + n + 2) + |S| (T + S + 1) parameters,
+    with T = 6 and S = 5 monomials in the pairs of degree 2.
+
+    Args:
+        in_features: number d of inputs.
+        out_features: number of outputs; more than one needs the linear read-out.
+        topology: a `Topology`; or a size or rule (`"0.5d"`, `"d log d"`, `"all"`, `"none"`, 12)
+            for random pairs. None is the paper's default, random pairs, as many as inputs.
+        degrees: degrees of numerator and denominator of the main effects.
+        pair_degree: total degree of the pairs, or (numerator, denominator).
+        heads: number of quotients in each term.
+        denominator: as in `Rational1d`.
+        base: base of the main effects.
+        pair_base: base of the pairs; `zero` makes a dropped pair exactly zero.
+        gate: start of the gates, as in `Rational1d`; None for terms without gates.
+        readout: `sum` (Eq. 2), `linear` (Eq. 3), or `auto`: `sum` for one output.
+        eps: added to the denominators; None means the default of the denominator.
+        noise: standard deviation of noise on the coefficients at the start.
+        device: of the parameters.
+        dtype: of the parameters.
+
+    Shape: (..., in_features) to (..., out_features).
+
+    Example:
+        >>> net = RAN(3, topology=Topology.of([(0, 2)], features=3), degrees=(2, 2))
+        >>> sum(p.numel() for p in net.parameters()) == 3 * (2 + 2 + 2) + 1 * (6 + 5 + 1)
+        True
+        >>> net(torch.zeros(4, 3)).shape
+        torch.Size([4, 1])
+    """
+
+    _mains: Tensor | None
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int = 1,
+        topology: Topology | str | int | None = None,
+        degrees: tuple[int, int] = (2, 2),
+        *,
+        pair_degree: int | tuple[int, int] = 2,
+        heads: int = 1,
+        denominator: str = "softplus",
+        base: str = "identity",
+        pair_base: str = "zero",
+        gate: float | str | None = "auto",
+        readout: str = "auto",
+        eps: float | None = None,
+        noise: float = 0.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.in_features = check.integer(in_features, "in_features", 1)
+        self.out_features = check.integer(out_features, "out_features", 1)
+        self.topology = as_topology(topology, self.in_features)
+        check.choice(readout, READOUTS, "readout")
+        linear = readout == "linear" or (readout == "auto" and self.out_features > 1)
+        if not linear and self.out_features > 1:
+            raise ValueError(
+                f"readout='sum' adds all terms up to one output, got out_features={out_features}; "
+                "use readout='linear'"
+            )
+        terms = self.topology.num_mains + self.topology.num_pairs
+        if not terms:
+            raise ValueError("the topology has neither main terms nor pairs: nothing to learn")
+        shared: dict[str, Any] = {
+            "heads": heads,
+            "gate": gate,
+            "eps": eps,
+            "noise": noise,
+            "device": device,
+            "dtype": dtype,
+        }
+        self.main: Rational1d | None = None
+        if self.topology.num_mains:
+            self.main = Rational1d(self.topology.num_mains, degrees, denominator, base, **shared)
+        self.pair: Rational2d | None = None
+        if self.topology.num_pairs:
+            self.pair = Rational2d(self.topology, pair_degree, denominator, pair_base, **shared)
+        self.head = (
+            nn.Linear(terms, self.out_features, device=device, dtype=dtype) if linear else None
+        )
+        mains = torch.tensor(self.topology.mains, dtype=torch.long, device=device)
+        every = self.topology.num_mains == self.in_features
+        self.register_buffer("_mains", None if every else mains, persistent=False)
+
+    def features(self, x: Tensor) -> Tensor:
+        """Return phi(x): all main effects, then all pairs, on the last axis (Eq. 3)."""
+        check.features(check.floating(x), self.in_features)
+        parts = []
+        if self.main is not None:
+            parts.append(self.main(x if self._mains is None else x.index_select(-1, self._mains)))
+        if self.pair is not None:
+            parts.append(self.pair(x))
+        return parts[0] if len(parts) == 1 else torch.cat(parts, -1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return f(x)."""
+        phi = self.features(x)
+        return phi.sum(-1, keepdim=True) if self.head is None else self.head(phi)
+
+    def to_sympy(self, names: Sequence[Any] | None = None) -> list[sympy.Expr]:
+        """Return the formula of each output, exactly as the network computes it.
+
+        Args:
+            names: names or symbols of the inputs; x0, x1, ... by default.
+        """
+        inputs = symbols(names, self.in_features)
+        terms: list[sympy.Expr] = []
+        if self.main is not None:
+            terms += self.main.to_sympy([inputs[n] for n in self.topology.mains])
+        if self.pair is not None:
+            terms += self.pair.to_sympy(inputs)
+        if self.head is None:
+            return [sum(terms, start=sympy.Integer(0))]
+        rows = zip(self.head.weight.tolist(), self.head.bias.tolist(), strict=True)
+        return [
+            sum((number(w) * t for w, t in zip(row, terms, strict=True)), start=number(bias))
+            for row, bias in rows
+        ]
+
+    def extra_repr(self) -> str:
+        """Describe the topology."""
+        return f"{self.in_features}, {self.out_features}, {self.topology}"

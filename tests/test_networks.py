@@ -1,0 +1,243 @@
+"""The networks: what they compute, how many parameters they have, what they refuse."""
+
+import copy
+import pickle
+
+import pytest
+import sympy
+import torch
+from torch import nn
+
+import rational_anova as ra
+
+NETWORKS = {
+    "RAN": (lambda **o: ra.RAN(6, 1, **o), (6,), (1,)),
+    "RAN-linear": (lambda **o: ra.RAN(6, 4, heads=2, **o), (6,), (4,)),
+    "RAN-mains": (lambda **o: ra.RAN(6, 1, ra.Topology.none(6).with_mains([1, 4]), **o), (6,), (1,)),
+    "RAN-pairs": (
+        lambda **o: ra.RAN(6, 1, ra.Topology.of([(0, 5)], features=6, mains=[]), **o), (6,), (1,),
+    ),
+    "DeepRAN": (lambda **o: ra.DeepRAN(6, 3, **o), (6,), (3,)),
+    "DeepRAN-wide": (lambda **o: ra.DeepRAN(6, 3, width=10, blocks=3, **o), (6,), (3,)),
+    "DeepRAN-alone": (lambda **o: ra.DeepRAN(6, 3, topology="none", **o), (6,), (3,)),
+    "DeepRAN-each": (
+        lambda **o: ra.DeepRAN(6, 3, topology=[ra.Topology.all(6), ra.Topology.random(6, 2)], **o),
+        (6,), (3,),
+    ),
+    "GatedRationalBlock": (lambda **o: ra.GatedRationalBlock(6, **o), (6,), (6,)),
+    "RANFFN": (lambda **o: ra.RANFFN(6, 12, groups=4, **o), (6,), (6,)),
+    "RANFFNPlus": (lambda **o: ra.RANFFNPlus(6, 12, 5, **o), (6,), (5,)),
+    "RANConvNet": (lambda **o: ra.RANConvNet(2, 3, widths=(4, 6), **o), (2, 9, 9), (3,)),
+}  # fmt: skip
+every_network = pytest.mark.parametrize("name", NETWORKS)
+
+
+def learned(name, dtype=torch.float64):
+    """A network away from its start, in evaluation mode."""
+    torch.manual_seed(0)
+    net = NETWORKS[name][0](noise=0.1, dtype=dtype)
+    return net.eval()
+
+
+@every_network
+def test_shapes_dtypes_and_gradients(name):
+    make, inputs, outputs = NETWORKS[name]
+    for dtype in (torch.float32, torch.float64):
+        net = make(noise=0.1, dtype=dtype)
+        y = net(torch.randn(7, *inputs, dtype=dtype))
+        assert y.shape == (7, *outputs)
+        assert y.dtype == dtype
+        (y * torch.randn_like(y)).sum().backward()
+        for parameter_name, parameter in net.named_parameters():
+            assert parameter.grad is not None, parameter_name
+            assert parameter.grad.isfinite().all(), parameter_name
+
+
+@every_network
+def test_autocast_and_compile(name):
+    make, inputs, outputs = NETWORKS[name]
+    net = make(noise=0.1).eval()
+    x = torch.randn(3, *inputs)
+    with torch.autocast("cpu", torch.bfloat16):
+        half = net(x)
+    half.float().sum().backward()
+    assert half.shape == (3, *outputs)
+    assert torch.allclose(half.float(), net(x), rtol=0.1, atol=0.1)
+    exported = torch.export.export(net, (x,)).module()
+    assert torch.allclose(exported(x), net(x), atol=1e-5)
+
+
+@every_network
+def test_learns_from_its_start(name):
+    make, inputs, outputs = NETWORKS[name]
+    torch.manual_seed(0)
+    net = make()
+    x = torch.randn(64, *inputs)
+    y = torch.randn(64, *outputs)
+    optimizer = torch.optim.Adam(net.parameters(), 1e-2)
+    losses = []
+    for _ in range(60):
+        loss = (net(x) - y).square().mean()
+        losses.append(loss.item())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert losses[-1] < losses[0]
+    # Every parameter has moved: nothing was born dead.
+    for parameter_name, parameter in net.named_parameters():
+        assert parameter.grad.any(), parameter_name
+
+
+@every_network
+def test_round_trips(name, tmp_path):
+    net = learned(name)
+    x = torch.randn(3, *NETWORKS[name][1], dtype=torch.float64)
+    expected = net(x)
+    ra.save(net, tmp_path / "net.safetensors")
+    for other in (
+        ra.load(tmp_path / "net.safetensors").eval(),
+        ra.load(tmp_path / "net.safetensors", into=NETWORKS[name][0](dtype=torch.float64)).eval(),
+        pickle.loads(pickle.dumps(net)),
+        copy.deepcopy(net),
+    ):
+        assert torch.equal(other(x), expected)
+        assert repr(other) == repr(net)
+
+
+@every_network
+def test_state_dict_has_no_surprises(name):
+    net = learned(name)
+    fresh = NETWORKS[name][0](dtype=torch.float64).eval()
+    fresh.load_state_dict(net.state_dict(), strict=True)
+    x = torch.randn(3, *NETWORKS[name][1], dtype=torch.float64)
+    assert torch.equal(fresh(x), net(x))
+
+
+@pytest.mark.parametrize("name", [n for n in NETWORKS if n.startswith("RAN") and "FFN" not in n])
+def test_formula_of_a_shallow_network(name):
+    if name == "RANConvNet":
+        pytest.skip("not a shallow network")
+    net = learned(name)
+    names = sympy.symbols("a b c d e f")
+    x = torch.randn(5, 6, dtype=torch.float64)
+    y = net(x).tolist()
+    formulas = net.to_sympy(names)
+    assert len(formulas) == net.out_features
+    for n, formula in enumerate(formulas):
+        value = sympy.lambdify(names, formula, "mpmath")
+        for row, outputs in zip(x.tolist(), y, strict=True):
+            assert abs(value(*row) - outputs[n]) <= 1e-12 * max(1, abs(outputs[n]))
+
+
+def test_formula_with_awkward_names():
+    net = learned("RAN")
+    names = ["lambda", "E", "1/x", "T / K", "α", "x y"]
+    (formula,) = net.to_sympy(names)
+    assert {str(s) for s in formula.free_symbols} <= set(names)
+    symbols = [sympy.Symbol(n) for n in names]
+    x = torch.randn(1, 6, dtype=torch.float64)
+    value = sympy.lambdify(symbols, formula, "mpmath")(*x[0].tolist())
+    assert abs(value - net(x).item()) < 1e-12
+
+
+@pytest.mark.parametrize("degrees", [(2, 2), (3, 2), (5, 4)])
+@pytest.mark.parametrize("pairs", [0, 1, 9])
+def test_ran_has_the_papers_number_of_parameters(degrees, pairs):
+    d, (m, n), T, S = 8, degrees, 6, 5
+    net = ra.RAN(d, 1, ra.Topology.random(d, pairs), degrees)
+    assert ra.count_parameters(net) == d * (m + n + 2) + pairs * (T + S + 1)
+
+
+@pytest.mark.parametrize(("N", "K", "C"), [(20, 30, 4), (784, 779, 10), (5, 0, 2)])
+def test_two_block_model_has_the_papers_number_of_parameters(N, K, C):
+    net = ra.DeepRAN(N, C, topology=ra.Topology.random(N, K))
+    expected = (18 + C) * N + (26 + C) * K + C + 2
+    # Without pairs nothing is counted for them.
+    assert ra.count_parameters(net) == expected
+
+
+def test_sum_is_the_sum_of_the_features():
+    net = learned("RAN")
+    x = torch.randn(4, 6, dtype=torch.float64)
+    phi = net.features(x)
+    assert phi.shape == (4, 6 + net.topology.num_pairs)
+    assert torch.equal(net(x), phi.sum(-1, keepdim=True))
+
+
+def test_an_additive_network_has_no_interactions():
+    net = ra.RAN(4, 1, "none", noise=0.3, dtype=torch.float64)
+    hessian = torch.func.hessian(lambda x: net(x).squeeze())(torch.randn(4, dtype=torch.float64))
+    assert (hessian - hessian.diag().diag()).abs().max() == 0
+
+
+def test_ffn_starts_as_a_gelu_layer():
+    h = torch.randn(3, 5, 8)
+    for layer in (ra.RANFFN(8), ra.RANFFN(8, groups=4)):
+        assert torch.equal(layer(h), layer.fc2(nn.functional.gelu(layer.fc1(h))))
+    plus = ra.RANFFNPlus(8)
+    weight = plus.fc2.weight[:, :32]
+    expected = nn.functional.linear(nn.functional.gelu(plus.fc1(h)), weight, plus.fc2.bias)
+    assert torch.allclose(plus(h), expected, atol=1e-6)
+
+
+def test_units_on_the_channels_of_images():
+    unit = ra.Rational1d(6, groups=3, dim=1, noise=0.3)
+    x = torch.randn(2, 6, 4, 5)
+    last = ra.Rational1d(6, groups=3)
+    last.load_state_dict(unit.state_dict())
+    assert torch.allclose(unit(x), last(x.movedim(1, -1)).movedim(-1, 1), atol=1e-6)
+
+
+def test_other_units_can_be_plugged_in(tmp_path):
+    net = ra.DeepRAN(4, 2, unit=lambda nodes: nn.ReLU())
+    assert isinstance(net.blocks[0].unit, nn.ReLU)
+    with pytest.raises(TypeError, match="cannot be written to a file"):
+        ra.save(net, tmp_path / "net.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ra.PRESETS)
+def test_presets_build(name):
+    row = ra.preset(name)
+    sizes = {"cifar10": (3, 10), "imagenet": (24, 24), "runge": (1, 1), "lorentzian": (2, 1)}
+    net = row.build(*sizes.get(name, (20, 3)))
+    shape = (2, 3, 16, 16) if name == "cifar10" else (2, sizes.get(name, (20, 3))[0])
+    assert net(torch.randn(shape)).shape == (2, sizes.get(name, (20, 3))[1])
+    assert row.settings["degrees"] in ((3, 2), (2, 2), (4, 3))
+    assert row.build(*sizes.get(name, (20, 3)), denominator="square") is not None
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: ra.RAN(0), ValueError, "in_features must be >= 1, got 0"),
+        (lambda: ra.RAN(2.5), TypeError, "in_features must be an integer, got 2.5"),
+        (lambda: ra.RAN(4, 3, readout="sum"), ValueError, "use readout='linear'"),
+        (lambda: ra.RAN(4, readout="lineal"), ValueError, "did you mean 'linear'"),
+        (lambda: ra.RAN(4, topology=ra.Topology.all(5)), ValueError, "on 5 features.*has 4"),
+        (lambda: ra.RAN(4, topology="0.5x"), ValueError, "0.5x"),
+        (
+            lambda: ra.RAN(3, topology=ra.Topology.none(3).with_mains([])),
+            ValueError,
+            "neither main terms nor pairs",
+        ),
+        (lambda: ra.DeepRAN(4, 2, blocks=0), ValueError, "blocks must be >= 1, got 0"),
+        (
+            lambda: ra.DeepRAN(4, 2, blocks=3, topology=[ra.Topology.all(4)]),
+            ValueError,
+            "1 topologies were given for 3 blocks",
+        ),
+        (lambda: ra.RANConvNet(3, 10, widths=16), ValueError, "widths must list"),
+        (lambda: ra.RANFFN(8, groups=5), ValueError, "groups must divide features"),
+        (lambda: ra.preset("cifar"), ValueError, "did you mean 'cifar10'"),
+        (lambda: ra.MLP(4, 2, hidden=8), TypeError, "hidden must list"),
+        (lambda: ra.RAN(3)(torch.randn(2, 4)), ValueError, "must have 3 features.*got 4"),
+        (lambda: ra.RAN(3)(torch.zeros(2, 3, dtype=torch.long)), TypeError, "int64"),
+        (lambda: ra.DeepRAN(3, 1)(torch.randn(2, 4)), ValueError, "must have 3 features.*got 4"),
+        (lambda: ra.GatedRationalBlock(3)(torch.randn(2, 4)), ValueError, "h must have 3"),
+        (lambda: ra.RANConvNet(3, 2)(torch.randn(1, 1, 8, 8)), ValueError, "must have 3 features"),
+    ],
+)  # fmt: skip
+def test_bad_input(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
