@@ -1,0 +1,45 @@
+"""Shared helpers: one list of all units under contract, and a way to give them odd coefficients."""
+
+import pytest
+import torch
+from hypothesis import settings
+
+from rational_anova import Rational1d, Rational2d
+from rational_anova.functional import BASES, DENOMINATORS
+
+settings.register_profile("default", deadline=None, derandomize=True, max_examples=50)
+settings.load_profile("default")
+
+torch.set_num_threads(1)  # the tensors here are too small to share among threads
+
+FEATURES = 3
+PAIRS = [(0, 1), (0, 2)]
+CASES = [
+    pytest.param(kind, base, variables, id=f"{variables}d-{kind}-{base}")
+    for variables in (1, 2)
+    for kind in DENOMINATORS
+    for base in BASES
+]
+
+
+def make(kind, base, variables, degrees=None, **options):
+    """Build the unit of a case: (3, 2) in one variable, degree 2 in two."""
+    if variables == 1:
+        return Rational1d(FEATURES, degrees or (3, 2), kind, base, **options)
+    return Rational2d(PAIRS, degrees or (2, 2), kind, base, **options)
+
+
+def scramble(unit, seed=0, scale=0.5):
+    """Give every coefficient a random value, so that no term of the formula hides at zero.
+
+    The denominator of `polynomial` stays near 1 on inputs of order one.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    bottom = 0.02 if unit.kind == "polynomial" else scale
+    with torch.no_grad():
+        for parameter, size in ((unit.numerator, scale), (unit.denominator, bottom)):
+            noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+            parameter.copy_(size * noise)
+        if unit.gate is not None:
+            unit.gate.copy_(torch.rand(unit.gate.shape, generator=generator, dtype=torch.float64))
+    return unit
