@@ -1,0 +1,3 @@
+"""The command `ran`."""
+
+from ._app import app as app

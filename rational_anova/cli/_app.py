@@ -1,0 +1,85 @@
+"""Commands and their options; the work is done elsewhere, and errors end in one clear line."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from .. import budgets
+from ..networks import RAN
+from ..serialization import load
+from ..units import RationalUnit
+from ._demo import run_demo
+
+_SMALL = 200  # parameters, up to which a formula is printed
+
+app = typer.Typer(
+    name="ran",
+    help="Rational ANOVA Networks.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@contextlib.contextmanager
+def _clear_errors() -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, TypeError, OSError) as error:
+        Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {error}", highlight=False)
+        raise typer.Exit(1) from error
+
+
+@app.command()
+def demo(
+    picture: Annotated[Path, typer.Option(help="Where to draw it.")] = Path("build/demo.png"),
+) -> None:
+    """Fit a network to the van der Waals law of carbon dioxide and show what it learned."""
+    with _clear_errors():
+        run_demo(Console(soft_wrap=True), picture)
+
+
+@app.command()
+def budget(
+    target: Annotated[int, typer.Argument(help="Number of parameters.")],
+    inputs: Annotated[int, typer.Option(help="Number of inputs.")],
+    outputs: Annotated[int, typer.Option(help="Number of outputs.")],
+    family: Annotated[
+        str | None, typer.Option(help="RAN, DeepRAN, MLP, KAN or KAF; all when left out.")
+    ] = None,
+) -> None:
+    """Find the architecture of each family whose parameter count is nearest to a target."""
+    table = Table("family", "architecture", "parameters", "error")
+    table.columns[2].justify = table.columns[3].justify = "right"
+    with _clear_errors():
+        for name in [family] if family else budgets.FAMILIES:
+            try:
+                found = budgets.match_budget(target, name, inputs, outputs)
+            except ValueError as error:
+                if family:
+                    raise
+                table.add_row(name, f"[dim]{error}[/]", "", "")
+                continue
+            table.add_row(name, found.summary, f"{found.parameters:,}", f"{found.error:.3%}")
+    Console().print(table)
+
+
+@app.command()
+def show(path: Annotated[Path, typer.Argument(help="A file written by save().")]) -> None:
+    """Describe a saved model: its architecture, its size and, if it is small, its formula."""
+    console = Console(soft_wrap=True)
+    with _clear_errors():
+        model = load(path)
+    count = budgets.count_parameters(model)
+    console.print(model, highlight=False)
+    console.print(f"{count:,} parameters")
+    if isinstance(model, RAN | RationalUnit) and count <= _SMALL:
+        for n, formula in enumerate(model.to_sympy()):
+            console.print(f"y{n} = {formula.evalf(6)}", highlight=False, markup=False)

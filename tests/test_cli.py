@@ -1,0 +1,83 @@
+"""The command, as its user would call it."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from matplotlib import image
+from typer.testing import CliRunner
+
+import rational_anova as ra
+from rational_anova.cli import app
+
+run = CliRunner().invoke
+
+
+def test_demo(tmp_path):
+    picture = tmp_path / "new" / "demo.png"
+    result = run(app, ["demo", "--picture", str(picture)])
+    assert result.exit_code == 0, result.output
+    assert "bar RMSE on the 80 rows it has not seen" in result.output
+    assert "softplus" in result.output
+    pixels = image.imread(picture)
+    assert pixels.shape[0] > 400
+    assert pixels.std() > 0.05
+
+
+def test_budget():
+    result = run(app, ["budget", "50000", "--inputs", "784", "--outputs", "10"])
+    assert result.exit_code == 0
+    assert all(family in result.output for family in ("RAN", "DeepRAN", "MLP", "KAN", "KAF"))
+    assert "50,008" in result.output
+    one = run(app, ["budget", "50000", "--inputs", "784", "--outputs", "10", "--family", "KAX"])
+    assert one.exit_code == 1
+    assert "family must be one of" in one.output
+    small = run(app, ["budget", "50", "--inputs", "784", "--outputs", "10"])
+    assert small.exit_code == 0
+    assert "smallest" in small.output
+
+
+def test_show(tmp_path):
+    path = tmp_path / "unit.safetensors"
+    ra.save(ra.RAN(2, 1, "none"), path)
+    result = run(app, ["show", str(path)])
+    assert result.exit_code == 0
+    assert "12 parameters" in result.output
+    assert "y0 =" in result.output
+    ra.save(ra.DeepRAN(5, 2), path)
+    assert "DeepRAN" in run(app, ["show", str(path)]).output
+
+
+def test_wrong_files_end_in_one_line(tmp_path):
+    path = tmp_path / "broken.safetensors"
+    path.write_text("not a model")
+    for name, message in ((path, "damaged"), (tmp_path / "missing", "no model file")):
+        result = run(app, ["show", str(name)])
+        assert result.exit_code == 1
+        assert message in result.output
+        assert "Traceback" not in result.output
+
+
+def test_installed_command():
+    result = subprocess.run(
+        [sys.executable, "-c", "from rational_anova.cli import app; app()", "--help"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert all(word in result.stdout for word in ("demo", "budget", "show"))
+
+
+@pytest.mark.slow
+def test_import_is_light():
+    code = "import sys, rational_anova; print([m for m in ('matplotlib', 'typer') if m in sys.modules])"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "[]"
+
+
+def test_library_does_not_print(capsys):
+    net = ra.RAN(3)
+    net(torch.randn(2, 3))
+    ra.match_budget(1000, "RAN", 3, 1)
+    assert capsys.readouterr() == ("", "")
