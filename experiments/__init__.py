@@ -1,0 +1,1 @@
+"""What the docs report, each by one command."""

@@ -1,0 +1,94 @@
+"""Fill the tables in docs/ from experiments/results/; a test holds the two together.
+
+    python -m experiments.tables
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from experiments.results import read
+
+DOCS = Path(__file__).parents[1] / "docs"
+_PLACE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.S)
+
+Rows = Iterator[list[str]]
+
+
+def init_fit(result: dict[str, Any]) -> Rows:
+    yield ["function", "degrees", "denominator", "RMSE", "maximum", "tail"]
+    for row in result["rows"]:
+        degrees = "({}, {})".format(*row["degrees"])
+        numbers = [f"{row[key]:.1e}" for key in ("rmse", "maximum", "tail")]
+        yield [row["function"], degrees, f"`{row['denominator']}`", *numbers]
+
+
+def gradient_ratio(result: dict[str, Any]) -> Rows:
+    depths = sorted({row["depth"] for row in result["gradient_ratio"]})
+    yield ["variant", "noise", *(f"{depth} blocks" for depth in depths)]
+    cells: dict[tuple[str, float], list[str]] = {}
+    for row in result["gradient_ratio"]:
+        good = [ratio for ratio in row["ratio"] if ratio is not None]
+        lost = len(row["ratio"]) - len(good)
+        text = _range(good) + (f", {lost} of {len(row['ratio'])} overflow" if lost else "")
+        cells.setdefault((row["variant"], row["noise"]), []).append(text.removeprefix(", "))
+    for (variant, noise), texts in cells.items():
+        yield [variant, f"{noise:g}", *texts]
+
+
+def training(result: dict[str, Any]) -> Rows:
+    yield ["variant", "noise", "rate", "loss at first", "at last", "worst", "not finite"]
+    groups: dict[tuple[str, float, float], list[dict[str, Any]]] = {}
+    for row in result["training"]:
+        groups.setdefault((row["variant"], row["noise"], row["rate"]), []).append(row)
+    for (variant, noise, rate), rows in groups.items():
+        lost = sum(row["last"] is None for row in rows)
+        numbers = [
+            _middle([row[key] for row in rows if row[key] is not None])
+            for key in ("first", "last", "worst")
+        ]
+        yield [variant, f"{noise:g}", f"{rate:g}", *numbers, f"{lost} of {len(rows)}"]
+
+
+def _range(values: list[float]) -> str:
+    if not values:
+        return ""
+    low, high = f"{min(values):.2g}", f"{max(values):.2g}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _middle(values: list[float]) -> str:
+    return f"{median(values):.2g}" if values else "-"
+
+
+TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
+    "init_fit": ("init_fit", init_fit),
+    "gradient_ratio": ("stability", gradient_ratio),
+    "training": ("stability", training),
+}
+
+
+def render(name: str) -> str:
+    """Return a table as Markdown."""
+    source, make = TABLES[name]
+    head, *rows = make(read(source))
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def filled(text: str) -> str:
+    """Return a page with all its tables made anew."""
+    return _PLACE.sub(lambda m: m[1] + render(m[2]) + m[3], text)
+
+
+def main() -> None:
+    for page in DOCS.glob("*.md"):
+        page.write_text(filled(page.read_text()))
+
+
+if __name__ == "__main__":
+    main()
