@@ -51,9 +51,7 @@ def main() -> None:
     for row in rows:
         numbers = [f"{row[key]:.1e}" for key in ("rmse", "maximum", "tail")]
         degrees = "({}, {})".format(*row["degrees"])
-        table.add_row(
-            row["function"], degrees, row["denominator"], *numbers, str(row["seconds"])
-        )
+        table.add_row(row["function"], degrees, row["denominator"], *numbers, str(row["seconds"]))
     Console().print(table)
     write("init_fit_smoke" if smoke else "init_fit", {"rows": rows})
 

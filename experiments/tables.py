@@ -1,6 +1,6 @@
 """Fill the tables in docs/ from experiments/results/; a test holds the two together.
 
-    python -m experiments.tables
+python -m experiments.tables
 """
 
 from __future__ import annotations
