@@ -18,8 +18,9 @@ def choice(value: object, options: Iterable[str], name: str) -> str:
     names = list(options)
     if isinstance(value, str) and value in names:
         return value
-    near = difflib.get_close_matches(str(value), names, n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    plain = {option.casefold(): option for option in names}
+    near = difflib.get_close_matches(str(value).casefold(), plain, n=1, cutoff=0.5)
+    hint = f"; did you mean {plain[near[0]]!r}?" if near else ""
     allowed = ", ".join(repr(option) for option in names)
     kind = ValueError if isinstance(value, str) else TypeError
     raise kind(f"{name} must be one of {allowed}, got {value!r}{hint}")

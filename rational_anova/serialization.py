@@ -41,14 +41,31 @@ def saveable(cls: M) -> M:
         init(self, *args, **kwargs)
         bound = signature.bind(self, *args, **kwargs)
         bound.apply_defaults()
-        arguments = {k: v for k, v in bound.arguments.items() if k != "self"}
-        # The weights come from the file, so a fit or a draw at the start need not be repeated.
-        settled = {name: value for name, value in _SETTLED.items() if name in arguments}
-        vars(self)[_ARGUMENTS] = {**arguments, **settled}
+        vars(self)[_ARGUMENTS] = {
+            name: _settled(self, name, value)
+            for name, value in bound.arguments.items()
+            if name != "self"
+        }
 
     cls.__init__ = remember  # type: ignore[method-assign]
     _CLASSES[cls.__name__] = cls
     return cls
+
+
+def _settled(model: nn.Module, name: str, value: Any) -> Any:
+    """What a file says of an argument: pairs as they were drawn, no functions, no draws.
+
+    The weights come from the file, so a fit or noise at the start need not be repeated.
+    """
+    if name == "topology":
+        return vars(model).get("topology", value)
+    if name in _SETTLED:
+        return _SETTLED[name]
+    return _Function(repr(value)) if callable(value) else value
+
+
+class _Function(str):
+    """Stands for a function among the arguments, which no file can hold."""
 
 
 def save(model: nn.Module, path: str | os.PathLike[str]) -> None:
@@ -65,13 +82,20 @@ def save(model: nn.Module, path: str | os.PathLike[str]) -> None:
         >>> ra.load(path)
         Rational1d(3, degrees=(3, 2), denominator='softplus', base='identity')
     """
+    name = _class_name(model)
     header = {
         "format": FORMAT,
         "version": str(VERSION),
-        "class": _class_name(model),
+        "class": name,
         "arguments": _to_json(model),
     }
     tensors = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
+    wrong = _differences(_build(header, path).state_dict(), tensors)
+    if wrong:
+        raise ValueError(
+            f"this {name} was changed after it was built ({wrong}), so a file could not build it "
+            "again; save model.state_dict() instead"
+        )
     _write(Path(path), to_bytes(tensors, metadata=header))
 
 
@@ -84,19 +108,22 @@ def load(path: str | os.PathLike[str], into: nn.Module | None = None) -> nn.Modu
             is built. If anything is wrong with the file, `into` stays as it was.
 
     Returns:
-        The model, in evaluation state as it was built, with the dtype it was saved in.
+        The model, in training mode like any new one; each tensor has the dtype it was saved in.
+        A new model does not know the error of its start: `init_error` of its units is None.
     """
     header, tensors = _read(Path(path))
     fresh = _build(header, path)
-    _check_tensors(fresh, tensors, path)
+    wrong = _differences(fresh.state_dict(), tensors)
+    if wrong:
+        raise ValueError(f"{path} is damaged: weights and architecture do not fit: {wrong}")
     if into is not None:
         _check_same(fresh, into, path)
         into.load_state_dict(tensors)
         return into
-    dtypes = {t.dtype for t in tensors.values() if t.is_floating_point()}
-    if len(dtypes) == 1:
-        fresh.to(dtypes.pop())
-    fresh.load_state_dict(tensors)
+    fresh.load_state_dict(tensors, assign=True)
+    for module in fresh.modules():
+        if hasattr(module, "init_error"):
+            vars(module)["init_error"] = None
     return fresh
 
 
@@ -116,15 +143,16 @@ def _to_json(model: nn.Module) -> str:
             return {"__class__": type(value).__name__, **value.to_dict()}
         if isinstance(value, torch.dtype | torch.device):
             return None  # the tensors carry the dtype, and the device is the reader's choice
-        if isinstance(value, Tensor) or hasattr(value, "tolist"):
-            return value.tolist()
-        raise TypeError(
-            f"{type(model).__name__} was built with {value!r}, which cannot be written to a file; "
-            "save model.state_dict() and build the model again yourself, "
-            "or pass a name instead of a function"
-        )
+        return value.tolist()  # numbers and arrays of numpy and torch
 
-    return json.dumps(vars(model)[_ARGUMENTS], default=default)
+    arguments = vars(model)[_ARGUMENTS]
+    for value in arguments.values():
+        if isinstance(value, _Function):
+            raise TypeError(
+                f"{type(model).__name__} was built with {value}, which cannot be written to a "
+                "file; save model.state_dict() and build the model again yourself"
+            )
+    return json.dumps(arguments, default=default)
 
 
 def _build(header: dict[str, str], path: object) -> nn.Module:
@@ -134,7 +162,7 @@ def _build(header: dict[str, str], path: object) -> nn.Module:
     cls = check.lookup(header["class"], _CLASSES, f"the class in {path}")
     try:
         return cls(**json.loads(header["arguments"], object_hook=revive))
-    except (TypeError, ValueError, KeyError) as error:
+    except Exception as error:  # whatever a damaged header can lead to
         raise ValueError(f"{path} is damaged: cannot build its {cls.__name__}: {error}") from error
 
 
@@ -149,7 +177,7 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
         raise ValueError(f"{path} is damaged or not a safetensors file: {error}") from error
     if header.get("format") != FORMAT or not {"version", "class", "arguments"} <= header.keys():
         raise ValueError(f"{path} is a safetensors file not written by rational_anova.save")
-    if not header["version"].isdigit() or int(header["version"]) > VERSION:
+    if not header["version"].isdecimal() or int(header["version"]) > VERSION:
         raise ValueError(
             f"{path} has format version {header['version']}, this library reads up to {VERSION}: "
             "upgrade it with pip install --upgrade rational-anova"
@@ -167,7 +195,9 @@ def _check_same(fresh: nn.Module, model: nn.Module, path: object) -> None:
         raise ValueError(
             f"{path} holds a {type(fresh).__name__}, not a {_class_name(model)}; {way_out}"
         )
-    _check_tensors(model, fresh.state_dict(), path)
+    wrong = _differences(model.state_dict(), fresh.state_dict())
+    if wrong:
+        raise ValueError(f"{path} holds another architecture: {wrong}; {way_out}")
     for line, other in zip(repr(fresh).splitlines(), repr(model).splitlines(), strict=False):
         if line != other:
             raise ValueError(
@@ -181,21 +211,18 @@ def _check_same(fresh: nn.Module, model: nn.Module, path: object) -> None:
             )
 
 
-def _check_tensors(model: nn.Module, tensors: dict[str, Tensor], path: object) -> None:
-    """Raise before anything is copied, so that a failed load leaves the model untouched."""
-    expected = {name: tuple(t.shape) for name, t in model.state_dict().items()}
-    found = {name: tuple(t.shape) for name, t in tensors.items()}
-    wrong = [
-        f"{name}: file {found.get(name, 'absent')}, model {expected.get(name, 'absent')}"
-        for name in sorted(expected.keys() | found.keys())
-        if expected.get(name) != found.get(name)
+def _differences(expected: dict[str, Tensor], found: dict[str, Tensor]) -> str:
+    """Name the tensors whose shapes differ, the first three of them; empty if none does."""
+    shapes = [
+        {name: tuple(t.shape) for name, t in tensors.items()} for tensors in (expected, found)
     ]
-    if wrong:
-        more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
-        raise ValueError(
-            f"{path} holds another architecture: {'; '.join(wrong[:3])}{more}; "
-            "call load(path) to build the model that is in the file"
-        )
+    wrong = [
+        f"{name} {shapes[1].get(name, 'absent')} instead of {shapes[0].get(name, 'none')}"
+        for name in sorted(expected.keys() | found.keys())
+        if shapes[0].get(name) != shapes[1].get(name)
+    ]
+    more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+    return "; ".join(wrong[:3]) + more
 
 
 def _write(path: Path, content: bytes) -> None:

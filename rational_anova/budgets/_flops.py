@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +13,6 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from ..functional import Form
 from ..units import RationalUnit
-
-# Operations of psi on one number; a transcendental function counts as one.
-_PSI = {"softplus": 3, "squareplus": 5, "square": 1, "abs": 1, "sos": 1, "polynomial": 0}
-_BASE = {"identity": 0, "zero": 0, "mean": 0, "gelu": 4, "silu": 4, "relu": 1, "tanh": 1}
 
 
 @dataclass(frozen=True)
@@ -56,6 +53,13 @@ def count_flops(model: nn.Module, inputs: Tensor | Sequence[int]) -> FlopCount:
         if isinstance(inputs, Tensor)
         else torch.zeros(tuple(inputs), dtype=parameter.dtype, device=parameter.device)
     )
+    if any(isinstance(module, nn.RNNBase) for module in model.modules()):
+        warnings.warn(
+            "recurrent layers run as one fused operation that cannot be counted: their work is "
+            "missing from the result",
+            RuntimeWarning,
+            stacklevel=2,
+        )
     spent = 0
 
     def record(unit: nn.Module, _: Any, output: Tensor) -> None:
@@ -69,8 +73,10 @@ def count_flops(model: nn.Module, inputs: Tensor | Sequence[int]) -> FlopCount:
         if isinstance(module, RationalUnit)
     ]
     training = {module: module.training for module in model.modules()}
+    fused = torch.backends.mha.get_fastpath_enabled()
     try:
         model.eval()  # batch statistics must not change by being counted
+        torch.backends.mha.set_fastpath_enabled(False)  # the counter cannot see into it
         with torch.no_grad(), FlopCounterMode(display=False) as counter:
             model(x)
     finally:
@@ -78,6 +84,7 @@ def count_flops(model: nn.Module, inputs: Tensor | Sequence[int]) -> FlopCount:
             module.training = mode
         for hook in hooks:
             hook.remove()
+        torch.backends.mha.set_fastpath_enabled(fused)
     return FlopCount(counter.get_total_flops(), spent)
 
 
@@ -91,11 +98,11 @@ def unit_flops(form: Form, heads: int = 1, gated: bool = True) -> int:
     for powers in form.denominator:
         constant = any(not sum(row) for row in powers)
         horner = 2 * len(powers) - (2 if constant else 1)
-        head += horner + _PSI[form.kind.name] + 1  # q, psi(q), and its sum into d
+        head += horner + form.kind.flops + 1  # q, psi(q), and its sum into d
     total = heads * head + heads - 1
     if not gated:
         return total
     if form.base.is_zero:
         return total + 1
     mean = form.variables if form.variables > 1 else 0
-    return total + mean + _BASE[form.base.name] + 3
+    return total + mean + form.base.flops + 3

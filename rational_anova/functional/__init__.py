@@ -1,10 +1,13 @@
 """The functional core: one definition of the rational unit, and the functions that apply it."""
 
+from ._autograd import apply as apply
+from ._autograd import unit_inputs as unit_inputs
 from ._bases import BASES as BASES
 from ._bases import Base as Base
 from ._denominators import DENOMINATORS as DENOMINATORS
 from ._denominators import Denominator as Denominator
 from ._form import Form as Form
+from ._polynomial import Powers as Powers
 from ._polynomial import differentiate as differentiate
 from ._polynomial import evaluate as evaluate
 from ._polynomial import monomials as monomials

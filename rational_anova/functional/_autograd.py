@@ -1,7 +1,7 @@
 """The autograd function behind every unit: it saves its input, and recomputes the rest.
 
 A faster kernel belongs in `RationalFunction.forward` and `.backward`; whatever it cannot serve
-stays on the torch operations of `Form`, which also serve double backward, forward mode and vmap.
+stays on the torch operations of `Form`, which also serve double backward and vmap.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from .._validation import compute_dtype
-from ._derivatives import Moves, gradients, tangent
+from ._derivatives import gradients
 from ._form import Form
 
 
@@ -26,9 +27,20 @@ def apply(
     form: Form,
     dim: int,
 ) -> Tensor:
-    """Evaluate a unit whose arguments have been checked."""
-    if torch.compiler.is_compiling():
-        # The compiler differentiates and fuses the plain operations better than a black box.
+    """Evaluate a unit whose arguments have been checked; see `rational_1d` for their shapes.
+
+    Args:
+        x: input.
+        numerator: coefficients of p.
+        denominator: coefficients of q.
+        gate: one number for each unit, or None.
+        pairs: (2, K) for units of two variables, else None.
+        form: what the units compute.
+        dim: the feature axis of units of one variable.
+    """
+    # The compiler differentiates and fuses the plain operations better than a black box. Forward
+    # mode goes through them too: a rule of our own is silently zero in the second of two levels.
+    if torch.compiler.is_compiling() or forward_ad._current_level >= 0:
         return _evaluate(x, numerator, denominator, gate, pairs, form, dim)
     result: Tensor = RationalFunction.apply(x, numerator, denominator, gate, pairs, form, dim)
     return result
@@ -57,7 +69,6 @@ class RationalFunction(torch.autograd.Function):
         """Keep the inputs of `forward`."""
         *tensors, ctx.form, ctx.dim = inputs
         ctx.save_for_backward(*tensors)
-        ctx.save_for_forward(*tensors)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
@@ -83,34 +94,6 @@ class RationalFunction(torch.autograd.Function):
             None,
             None,
         )
-
-    @staticmethod
-    def jvp(
-        ctx: Any,
-        x_move: Tensor | None,
-        numerator_move: Tensor | None,
-        denominator_move: Tensor | None,
-        gate_move: Tensor | None,
-        *_: None,
-    ) -> Tensor:
-        """Return the derivative along a direction (forward mode)."""
-        x, numerator, denominator, gate, pairs = ctx.saved_tensors
-        dtype = compute_dtype(x, numerator, denominator, gate)
-        units = numerator.shape[-1]
-        change = tangent(
-            ctx.form,
-            unit_inputs(x, pairs, units, ctx.dim, dtype),
-            _coefficients(numerator, dtype),
-            _coefficients(denominator, dtype),
-            _gate(gate, dtype),
-            Moves(
-                None if x_move is None else unit_inputs(x_move, pairs, units, ctx.dim, dtype),
-                None if numerator_move is None else _coefficients(numerator_move, dtype),
-                None if denominator_move is None else _coefficients(denominator_move, dtype),
-                _gate(gate_move, dtype),
-            ),
-        )
-        return change.reshape(_output_shape(x, pairs)).to(x.dtype)
 
 
 def _evaluate(

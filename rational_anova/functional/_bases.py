@@ -25,6 +25,7 @@ class Base:
     value: Callable[[Tensor], Tensor]
     slope: Callable[[Tensor], Tensor]
     expression: Callable[[Any], Any]
+    flops: int = 0  # operations on one number; a transcendental function counts as one
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Functions without a name of their own cannot be pickled; the registry has them.
@@ -59,6 +60,7 @@ def _same(z: Any) -> Any:
     return z
 
 
+# NOTE[DIFF] The paper has the identity alone, with which a pair cannot vanish.
 BASES: dict[str, Base] = {
     entry.name: entry
     for entry in (
@@ -70,14 +72,16 @@ BASES: dict[str, Base] = {
             functional.gelu,
             _gelu_slope,
             lambda z: z * (1 + sympy.erf(z / sympy.sqrt(2))) / 2,
+            flops=4,
         ),
-        Base("silu", functional.silu, _silu_slope, lambda z: z / (1 + sympy.exp(-z))),
+        Base("silu", functional.silu, _silu_slope, lambda z: z / (1 + sympy.exp(-z)), flops=4),
         Base(
             "relu",
             torch.relu,
             lambda z: (z > 0).to(z.dtype),
             lambda z: sympy.Max(z, 0),
+            flops=1,
         ),
-        Base("tanh", torch.tanh, lambda z: 1 - torch.tanh(z) ** 2, sympy.tanh),
+        Base("tanh", torch.tanh, lambda z: 1 - torch.tanh(z) ** 2, sympy.tanh, flops=1),
     )
 }

@@ -38,6 +38,7 @@ class Denominator:
         squares: whether q is split into several polynomials with constants (`sos`).
         start: the value of a leading coefficient at which the gradient is not zero.
         eps: the default for eps.
+        flops: operations of psi on one number; a transcendental function counts as one.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Denominator:
     squares: bool = False
     start: float = 0.0
     eps: float = 0.0
+    flops: int = 1
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Functions without a name of their own cannot be pickled; the registry has them.
@@ -99,18 +101,29 @@ def _softplus(q: Tensor) -> Tensor:
     return functional.softplus(q, threshold=_SOFTPLUS_LINEAR)
 
 
-def _squareplus(q: Tensor) -> Tensor:
+def _squareplus_and_root(q: Tensor) -> tuple[Tensor, Tensor]:
     # (q + root)/2 cancels for q < 0, where 1/(root - q)/2 is the same number without loss.
     root = torch.hypot(q, torch.ones_like(q))
-    return torch.where(q < 0, 0.5 / (root + q.abs()), 0.5 * (root + q.abs()))
+    far = root + q.abs()
+    return torch.where(q < 0, 0.5 / far, 0.5 * far), root
+
+
+def _squareplus(q: Tensor) -> Tensor:
+    return _squareplus_and_root(q)[0]
 
 
 def _squareplus_slope(q: Tensor) -> Tensor:
-    return _squareplus(q) / torch.hypot(q, torch.ones_like(q))
+    value, root = _squareplus_and_root(q)
+    return value / root
+
+
+def _abs(q: Tensor) -> Tensor:
+    # At the kink the right-hand slope, not zero: a unit that starts at q = 0 must learn. Written
+    # out, because torch.abs has slope 0 there wherever torch differentiates it.
+    return torch.where(q < 0, -q, q)
 
 
 def _abs_slope(q: Tensor) -> Tensor:
-    # At the kink the right-hand slope, not zero: a unit that starts at q = 0 must learn.
     return torch.where(q < 0, -torch.ones_like(q), torch.ones_like(q))
 
 
@@ -118,13 +131,19 @@ def _half_sum_root(q: Any) -> Any:
     return (q + sympy.sqrt(q**2 + 1)) / 2
 
 
+# NOTE[DIFF] The paper has softplus alone, with which no law with a polynomial denominator is exact.
 DENOMINATORS: dict[str, Denominator] = {
     entry.name: entry
     for entry in (
         Denominator(
-            "softplus", _softplus, torch.sigmoid, lambda q: sympy.log(1 + sympy.exp(q)), eps=1e-6
+            "softplus",
+            _softplus,
+            torch.sigmoid,
+            lambda q: sympy.log(1 + sympy.exp(q)),
+            eps=1e-6,
+            flops=3,
         ),
-        Denominator("squareplus", _squareplus, _squareplus_slope, _half_sum_root),
+        Denominator("squareplus", _squareplus, _squareplus_slope, _half_sum_root, flops=5),
         Denominator(
             "square",
             torch.square,
@@ -133,7 +152,7 @@ DENOMINATORS: dict[str, Denominator] = {
             rational=True,
             start=_ALIVE,
         ),
-        Denominator("abs", torch.abs, _abs_slope, sympy.Abs),
+        Denominator("abs", _abs, _abs_slope, sympy.Abs),
         Denominator(
             "sos",
             torch.square,
@@ -150,6 +169,7 @@ DENOMINATORS: dict[str, Denominator] = {
             lambda q: q,
             minimum=float("-inf"),
             rational=True,
+            flops=0,
         ),
     )
 }

@@ -1,4 +1,4 @@
-"""The derivatives of a unit by hand, backward and forward, in torch operations.
+"""The derivatives of a unit by hand, in torch operations.
 
 Nothing larger than p, d and their ratio is formed: d^2 and p d' would overflow in float32 at inputs
 where r itself is small. All operations can be differentiated again.
@@ -25,15 +25,6 @@ class Gradients(NamedTuple):
     variables: list[Tensor]
     numerator: Tensor
     denominator: Tensor
-    gate: Tensor | None
-
-
-class Moves(NamedTuple):
-    """A direction: changes of the inputs and the coefficients, None where nothing changes."""
-
-    variables: Sequence[Tensor] | None
-    numerator: Tensor | None
-    denominator: Tensor | None
     gate: Tensor | None
 
 
@@ -74,42 +65,6 @@ def gradients(
     )
 
 
-def tangent(
-    form: Form,
-    variables: Sequence[Tensor],
-    numerator: Tensor,
-    denominator: Tensor,
-    gate: Tensor | None,
-    moves: Moves,
-) -> Tensor:
-    """Return the change of r to first order along `moves`."""
-    ratios, changes = [], []
-    for head, (top, bottom) in enumerate(zip(numerator, denominator, strict=True)):
-        above = top.unbind(0)
-        d, qs = form.denominators(variables, bottom)
-        ratio = polynomial.evaluate(above, form.numerator, variables) / d
-        new: Sequence[Tensor] | None = None
-        if moves.numerator is not None:
-            new = moves.numerator[head].unbind(0)
-        change = _move(above, new, form.numerator, variables, moves.variables) / d
-        fresh: Sequence[Sequence[Tensor] | None] = [None] * len(qs)
-        if moves.denominator is not None:
-            fresh = form.split(moves.denominator[head])
-        parts = zip(qs, form.split(bottom), fresh, form.denominator, strict=True)
-        for q, part, new, powers in parts:
-            move = _move(part, new, powers, variables, moves.variables)
-            change = change - ratio * (form.kind.slope(q) / d) * move
-        ratios.append(ratio)
-        changes.append(change)
-    result = total(changes) if gate is None else total(changes) * gate
-    if moves.variables is not None and gate is not None and not form.base.is_zero:
-        slope = form.base.slope(form.mean(variables))
-        result = result + (1 - gate) * slope * form.mean(moves.variables)
-    if moves.gate is not None:
-        result = result + moves.gate * _beyond_base(form, variables, ratios)
-    return result
-
-
 def _beyond_base(form: Form, variables: Sequence[Tensor], ratios: list[Tensor]) -> Tensor:
     """p/d - b: what the gate lets through."""
     if form.base.is_zero:
@@ -143,21 +98,3 @@ def _input_gradients(
         return result
     through = grad * (1 - gate) * form.base.slope(form.mean(variables)) / len(variables)
     return [slope + through for slope in result]
-
-
-def _move(
-    coefficients: Sequence[Tensor],
-    change: Sequence[Tensor] | None,
-    powers: Powers,
-    variables: Sequence[Tensor],
-    shift: Sequence[Tensor] | None,
-) -> Tensor:
-    """First-order change of a polynomial when its coefficients and variables move."""
-    result = torch.zeros_like(variables[0])
-    if change is not None:
-        result = result + polynomial.evaluate(change, powers, variables)
-    for axis, step in enumerate(shift or ()):
-        lowered, rest = polynomial.differentiate(coefficients, powers, axis)
-        if rest:
-            result = result + polynomial.evaluate(lowered, rest, variables) * step
-    return result

@@ -52,6 +52,7 @@ def rational_1d(
     """
     check.floating(x)
     units = _coefficients(numerator, denominator, gate)
+    check.integer(dim, "dim", -x.dim())
     if x.dim() == 0 or not -x.dim() <= dim < x.dim():
         raise ValueError(f"x of shape {tuple(x.shape)} has no axis dim={dim}")
     if x.shape[dim] == 0 or x.shape[dim] % units:
@@ -99,6 +100,8 @@ def rational_2d(
     """
     check.floating(x)
     units = _coefficients(numerator, denominator, gate)
+    if not isinstance(pairs, Tensor):
+        raise TypeError(f"pairs must be an int64 torch.Tensor, got {type(pairs).__name__}")
     if pairs.dim() != 2 or pairs.shape != (2, units) or pairs.dtype != torch.long:
         raise ValueError(
             f"pairs must be an int64 tensor of shape (2, {units}) for {units} units, "
@@ -106,6 +109,8 @@ def rational_2d(
         )
     if x.dim() == 0:
         raise ValueError("x needs a feature axis, got a tensor of shape ()")
+    if not torch.compiler.is_compiling():
+        _check_pairs(pairs, x.shape[-1])
     degrees = (
         _total_degree(numerator.shape[-2], "numerator"),
         _total_degree(denominator.shape[-2] + 1, "denominator"),
@@ -139,6 +144,16 @@ def _coefficients(numerator: Tensor, denominator: Tensor, gate: Tensor | None) -
     if gate is not None and check.floating(gate, "gate").shape != (units,):
         raise ValueError(f"gate must have shape ({units},), got {tuple(gate.shape)}")
     return units
+
+
+def _check_pairs(pairs: Tensor, features: int) -> None:
+    low, high = (int(bound) for bound in torch.aminmax(pairs))
+    if low < 0 or high >= features:
+        bad = low if low < 0 else high
+        raise ValueError(f"pairs must name features 0 to {features - 1} of x, got {bad}")
+    same = (pairs[0] == pairs[1]).nonzero()
+    if len(same):
+        raise ValueError(f"a pair needs two features, got {int(pairs[0, same[0, 0]])} twice")
 
 
 def _total_degree(count: int, name: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -32,15 +31,17 @@ def _widths(in_features: int, hidden: Sequence[int], out_features: int) -> list[
     return list(itertools.pairwise(sizes))
 
 
-class _Layers(nn.Module, abc.ABC):
+class _Layers(nn.Module):
     """Layers one after the other."""
 
-    def __init__(self, *layers: nn.Module) -> None:
+    def __init__(self, in_features: int, *layers: nn.Module) -> None:
         super().__init__()
+        self.in_features = in_features
         self.layers = nn.Sequential(*layers)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs."""
+        check.features(check.floating(x), self.in_features)
         return self.layers(x)
 
 
@@ -70,7 +71,7 @@ class MLP(_Layers):
         layers: list[nn.Module] = []
         for inputs, outputs in _widths(in_features, hidden, out_features):
             layers += [nn.Linear(inputs, outputs), make()]
-        super().__init__(*layers[:-1])
+        super().__init__(in_features, *layers[:-1])
 
 
 class KANLayer(nn.Module):
@@ -148,7 +149,7 @@ class KAN(_Layers):
         grid_range: tuple[float, float] = (-1.0, 1.0),
     ) -> None:
         layers = _widths(in_features, hidden, out_features)
-        super().__init__(*(KANLayer(i, o, grid, order, grid_range) for i, o in layers))
+        super().__init__(in_features, *(KANLayer(i, o, grid, order, grid_range) for i, o in layers))
 
 
 class KAFLayer(nn.Module):
@@ -195,4 +196,4 @@ class KAF(_Layers):
         frequencies: int = 8,
     ) -> None:
         layers = _widths(in_features, hidden, out_features)
-        super().__init__(*(KAFLayer(i, o, frequencies) for i, o in layers))
+        super().__init__(in_features, *(KAFLayer(i, o, frequencies) for i, o in layers))

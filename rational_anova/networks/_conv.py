@@ -84,6 +84,7 @@ class RANConvNet(nn.Module):
             noise=noise,
             **options,
         )
+        self.topology = self.head.topology
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs."""

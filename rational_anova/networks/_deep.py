@@ -45,17 +45,26 @@ class MessageBlock(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
+        self.topology = topology
         nodes, count = topology.features, topology.num_pairs
         options: dict[str, Any] = {"device": device, "dtype": dtype}
         self.norm = nn.LayerNorm(nodes, **options)
         self.unit = unit(nodes)
-        self.gate = nn.Parameter(torch.full((), _BLOCK_GATE, **options))
+        self.gate = nn.Parameter(torch.empty((), **options))
         self.pair = pair(topology) if count else None
-        # A node hears 2 K / N messages on average; this keeps their sum of order one.
-        scale = max(1.0, 2 * count / nodes) ** -0.5
-        self.weight = nn.Parameter(torch.full((count,), scale, **options)) if count else None
-        ends = torch.tensor(topology.index.T.copy(), device=device)
+        self.weight = nn.Parameter(torch.empty(count, **options)) if count else None
+        ends = torch.empty(2, count, dtype=torch.long, device=device)
         self.register_buffer("ends", ends, persistent=False)
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Go back to the start, as far as it belongs to no other module."""
+        self.ends.copy_(torch.tensor(self.topology.index.T.copy()))
+        self.gate.fill_(_BLOCK_GATE)
+        if self.weight is not None:
+            # A node hears 2 K / N messages on average; this keeps their sum of order one.
+            self.weight.fill_(max(1.0, 2 * self.ends.shape[1] / self.topology.features) ** -0.5)
 
     def forward(self, h: Tensor) -> tuple[Tensor, Tensor]:
         """Return the new state and the messages."""
@@ -68,6 +77,7 @@ class MessageBlock(nn.Module):
         return h + self.gate * (self.unit(z) - h), messages
 
 
+# NOTE[DIFF] The paper gives the count of its model, not what is counted; this reading is exact.
 @saveable
 class DeepRAN(nn.Module):
     r"""A deep RAN (paper Fig. 2): blocks of pairwise messages and node-wise rational updates.
@@ -147,6 +157,7 @@ class DeepRAN(nn.Module):
         def pair(topology: Topology) -> nn.Module:
             return Rational2d(topology, pair_degree, denominator, pair_base, **shared)
 
+        self.topology = topologies if isinstance(topology, list | tuple) else topologies[0]
         self.embed = None if width is None else nn.Linear(self.in_features, nodes, **options)
         self.blocks = nn.ModuleList(
             MessageBlock(each, unit or node, pair, **options) for each in topologies

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 from typing import Any
 
 import torch
@@ -15,7 +14,7 @@ from ..units import Rational1d, Rational2d
 from ._ran import as_topology
 
 
-class _FeedForward(nn.Module, abc.ABC):
+class _FeedForward(nn.Module):
     """What both layers share; `unit` and `pair` hold keyword arguments of the units."""
 
     pair: Rational2d | None
@@ -36,17 +35,20 @@ class _FeedForward(nn.Module, abc.ABC):
         size = check.integer(features, "features", 1)
         inner = 4 * size if hidden is None else check.integer(hidden, "hidden", 1)
         out = size if out_features is None else check.integer(out_features, "out_features", 1)
+        self.features = size
         self.fc1 = nn.Linear(size, inner, bias=bias, **options)
         self.unit = Rational1d(inner, **unit, **options)
         self.pair = None
         if pair is not None:
-            self.pair = Rational2d(as_topology(pairs, inner), **pair, **options)
+            self.topology = as_topology(pairs, inner)
+            self.pair = Rational2d(self.topology, **pair, **options)
         self.dropout = nn.Dropout(dropout)
         read = inner + (self.pair.units if self.pair is not None else 0)
         self.fc2 = nn.Linear(read, out, bias=bias, **options)
 
     def forward(self, h: Tensor) -> Tensor:
         """Apply the layer."""
+        check.features(check.floating(h, "h"), self.features, name="h")
         hidden = self.fc1(h)
         active = self.unit(hidden)
         if self.pair is not None:

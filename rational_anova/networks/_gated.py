@@ -58,7 +58,9 @@ class GatedRationalBlock(nn.Module):
         self.features = check.integer(features, "features", 1)
         size = self.features
         self.linear = nn.Linear(size, size, bias=False, device=device, dtype=dtype)
-        nn.init.orthogonal_(self.linear.weight)
+        if not self.linear.weight.is_meta:
+            start = nn.init.orthogonal_(torch.empty(size, size))  # not there in half precision
+            self.linear.weight.data.copy_(start)
         self.unit = Rational1d(
             self.features,
             degrees,
@@ -72,8 +74,8 @@ class GatedRationalBlock(nn.Module):
         )
         self.gate: Tensor | None = None
         if gate is not None:
-            start = torch.full((), check.real(gate, "gate"), device=device, dtype=dtype)
-            self.gate = nn.Parameter(start)
+            alpha = torch.full((), check.real(gate, "gate"), device=device, dtype=dtype)
+            self.gate = nn.Parameter(alpha)
 
     def forward(self, h: Tensor) -> Tensor:
         """Apply the block."""

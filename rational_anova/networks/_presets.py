@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from torch import nn
@@ -34,7 +35,7 @@ class Preset:
     name: str
     task: str
     network: Callable[..., nn.Module]
-    settings: dict[str, Any]
+    settings: Mapping[str, Any]
     optimizer: str
     batch_size: int | None
     learning_rate: float
@@ -103,7 +104,9 @@ _ROWS = (
         "lbfgs", None, 0.1, 0.0, "none (1D)",
     ),
 )  # fmt: skip
-PRESETS: dict[str, Preset] = {row.name: row for row in _ROWS}
+PRESETS: Mapping[str, Preset] = {
+    row.name: replace(row, settings=MappingProxyType(row.settings)) for row in _ROWS
+}
 
 
 def preset(name: str) -> Preset:

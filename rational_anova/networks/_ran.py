@@ -118,9 +118,14 @@ class RAN(nn.Module):
         self.head = (
             nn.Linear(terms, self.out_features, device=device, dtype=dtype) if linear else None
         )
-        mains = torch.tensor(self.topology.mains, dtype=torch.long, device=device)
         every = self.topology.num_mains == self.in_features
-        self.register_buffer("_mains", None if every else mains, persistent=False)
+        mains = None if every else torch.tensor(self.topology.mains, device=device)
+        self.register_buffer("_mains", mains, persistent=False)
+
+    def reset_parameters(self) -> None:
+        """Set what belongs to no other module anew, after `to_empty`."""
+        if self._mains is not None:
+            self._mains.copy_(torch.tensor(self.topology.mains))
 
     def features(self, x: Tensor) -> Tensor:
         """Return phi(x): all main effects, then all pairs, on the last axis (Eq. 3)."""
@@ -150,10 +155,10 @@ class RAN(nn.Module):
         if self.pair is not None:
             terms += self.pair.to_sympy(inputs)
         if self.head is None:
-            return [sum(terms, start=sympy.Integer(0))]
+            return [sympy.Add(*terms)]
         rows = zip(self.head.weight.tolist(), self.head.bias.tolist(), strict=True)
         return [
-            sum((number(w) * t for w, t in zip(row, terms, strict=True)), start=number(bias))
+            sympy.Add(number(bias), *(number(w) * t for w, t in zip(row, terms, strict=True)))
             for row, bias in rows
         ]
 

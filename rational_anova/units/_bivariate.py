@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,6 @@ from torch import Tensor
 
 from .. import _validation as check
 from .. import functional as F
-from ..functional._autograd import unit_inputs
 from ..serialization import saveable
 from ..topology import Topology
 from ._symbolic import symbols
@@ -29,7 +29,7 @@ class Rational2d(RationalUnit):
     is a function of (u + v)/2.
 
     Args:
-        pairs: a `Topology`, or pairs (i, j) of feature indices; i is u and j is v.
+        pairs: a `Topology`, or pairs of feature indices; the smaller of the two is u, the other v.
         degree: total degree of both polynomials, or (numerator, denominator).
         denominator: as in `Rational1d`.
         base: as in `Rational1d`; with the default `zero` an unused pair is exactly zero.
@@ -71,7 +71,7 @@ class Rational2d(RationalUnit):
         given = pairs if isinstance(pairs, Topology) else Topology.of(pairs)
         if not given.num_pairs:
             raise ValueError("Rational2d needs at least one pair, got none")
-        both = (degree, degree) if isinstance(degree, int) else degree
+        both = (degree, degree) if isinstance(degree, numbers.Integral) else degree
         super().__init__(
             given.num_pairs,
             2,
@@ -88,24 +88,22 @@ class Rational2d(RationalUnit):
             dtype=dtype,
         )
         self.in_features = given.features if isinstance(pairs, Topology) else None
-        index = torch.tensor(given.index.T.copy(), device=device)
-        self._least = int(index.max()) + 1
+        self._least = int(given.index.max()) + 1
+        self._index = given.index
         # The pairs are part of the architecture, not weights: files carry them as arguments.
+        index = torch.tensor(given.index.T.copy(), device=device)
         self.register_buffer("pairs", index, persistent=False)
+
+    def reset_parameters(self) -> None:
+        """Go back to the start; further heads and `noise` are drawn anew."""
+        super().reset_parameters()
+        if hasattr(self, "pairs"):  # else still in the constructor
+            self.pairs.copy_(torch.tensor(self._index.T.copy()))
 
     def forward(self, x: Tensor) -> Tensor:
         """Apply each pair's unit."""
         self._check(x)
-        return F.rational_2d(
-            x,
-            self.pairs,
-            self.numerator,
-            self.denominator,
-            self.gate,
-            kind=self.kind,
-            base=self.base,
-            eps=self.eps,
-        )
+        return F.apply(x, self.numerator, self.denominator, self.gate, self.pairs, self.form, -1)
 
     def to_sympy(self, names: Sequence[Any] | None = None) -> list[sympy.Expr]:
         """Return the formula of each pair.
@@ -130,7 +128,7 @@ class Rational2d(RationalUnit):
 
     def _variables(self, x: Tensor) -> list[Tensor]:
         self._check(x)
-        return unit_inputs(x, self.pairs, self.units, -1, x.dtype)
+        return F.unit_inputs(x, self.pairs, self.units, -1, x.dtype)
 
     def extra_repr(self) -> str:
         """Describe the unit as it was built."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import torch
 from torch import Tensor
 
 from ..functional import Form
+
+_DIGITS, _STEPS = 40, 500
 
 
 def roots(form: Form, denominator: Tensor) -> list[Tensor]:
@@ -23,6 +26,9 @@ def roots(form: Form, denominator: Tensor) -> list[Tensor]:
             "Use 'square', 'sos' or 'polynomial' where poles matter"
         )
     rows = denominator.detach().to("cpu", torch.float64)
+    if not rows.isfinite().all():
+        bad = (~rows.isfinite()).any(0).any(0).nonzero()[0].item()
+        raise ValueError(f"unit {bad} has coefficients that are not finite: it has no poles")
     return [
         torch.cat([_roots(form, rows[head, :, unit]) for head in range(rows.shape[0])])
         for unit in range(rows.shape[-1])
@@ -36,7 +42,13 @@ def _roots(form: Form, coefficients: Tensor) -> Tensor:
         for value, (power,) in zip(part, powers, strict=True):
             q[power] = value.item()
         d = d + form.kind.expression(np.polynomial.Polynomial(q))
-    return torch.from_numpy(d.trim().roots().astype(np.complex128))
+    falling = d.trim().coef[::-1].tolist()
+    if len(falling) == 1:
+        return torch.empty(0, dtype=torch.complex128)
+    # Not by eigenvalues in float64: they lose a pole at 1 beside another at 1e16.
+    with mpmath.workdps(_DIGITS):
+        found = mpmath.polyroots(falling, maxsteps=_STEPS, extraprec=_DIGITS * 10, error=False)
+    return torch.tensor([complex(root) for root in found], dtype=torch.complex128)
 
 
 def distance(poles: list[Tensor], columns: Tensor) -> Tensor:
@@ -49,6 +61,8 @@ def distance(poles: list[Tensor], columns: Tensor) -> Tensor:
     Returns:
         (units,): 0 for a real pole inside the range, inf where there is no pole.
     """
+    if not columns.isfinite().all():
+        raise ValueError("x holds values that are not finite; leave those rows out")
     low, high = columns.amin(1).double(), columns.amax(1).double()
     nearest = torch.full((len(poles),), torch.inf, dtype=torch.float64)
     for unit, found in enumerate(poles):

@@ -17,8 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..functional import Form
-from ..functional._polynomial import Powers
+from ..functional import Form, Powers
 from ._samples import Samples
 
 Array = NDArray[np.float64]

@@ -15,8 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..functional import BASES, Base, Form
-from ..functional._polynomial import Powers
+from ..functional import BASES, Base, Form, Powers
 from ._fit import Fit, fit_function, measure
 from ._samples import FitError
 
@@ -68,12 +67,14 @@ def _at_zero(form: Form, gate: float | str | None, interval: tuple[float, float]
     bottom, _ = _living_denominator(form)
     if gate == _SHUT:  # then p must not be zero as well
         top, _ = _times_mean(form)
-        return _exact(form, top, bottom, _SHUT, interval)
+        return _exact(form, top or {(0,) * form.variables: 1.0}, bottom, _SHUT, interval)
     return _exact(form, {}, bottom, _number(gate, _OPEN), interval)
 
 
 def _at_base(form: Form, gate: float | str | None, interval: tuple[float, float]) -> Start:
     """r = b exactly, with p/d the identity where the powers allow it."""
+    # NOTE[DIFF] The paper has p = x and a gate near zero: p/d would be x/(1 + ln 2), and with a
+    # gate of zero and p/d = b nothing would ever learn.
     top, exact = _times_mean(form)
     bottom, _ = _living_denominator(form)
     equal = exact and form.base.is_linear

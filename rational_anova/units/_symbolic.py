@@ -8,17 +8,22 @@ from typing import Any
 import sympy
 from torch import Tensor
 
-from ..functional import Form
-from ..functional._polynomial import Powers
+from ..functional import Form, Powers
 
 
 def symbols(names: Sequence[Any] | None, count: int) -> list[sympy.Symbol]:
     """Turn names into symbols, x0, x1, ... by default; symbols are taken as they are."""
     if names is None:
         return [sympy.Symbol(f"x{n}") for n in range(count)]
-    if isinstance(names, str) or len(names) != count:
+    try:
+        given = [] if isinstance(names, str) else list(names)
+    except TypeError:
+        raise TypeError(f"names must be a list of {count} names, got {names!r}") from None
+    if len(given) != count:
         raise ValueError(f"names must be a list of {count} names, got {names!r}")
-    return [n if isinstance(n, sympy.Basic) else sympy.Symbol(str(n)) for n in names]
+    if len({str(name) for name in given}) < count:
+        raise ValueError(f"names must differ from one another, got {names!r}")
+    return [n if isinstance(n, sympy.Basic) else sympy.Symbol(str(n)) for n in given]
 
 
 def expression(

@@ -26,6 +26,8 @@ class RationalUnit(nn.Module, abc.ABC):
         numerator: (k, units), or (heads, k, units) with several heads; lowest power first.
         denominator: the same for q.
         gate: (units,), or None for a unit without a gate.
+        init_error: distance from the function the unit was started at, before any noise; None for
+            a unit that was loaded from a file.
     """
 
     gate: Tensor | None
@@ -65,6 +67,7 @@ class RationalUnit(nn.Module, abc.ABC):
         self.degrees = degrees
         self.form = Form.make(variables, degrees, denominator, base, eps)
         self._first = start(self.form, init, gate, check.interval(init_range, "init_range"))
+        self.init_error: FitError | None = self._first.error
         self._noise = check.nonnegative(noise, "noise")
         rows = (len(self.form.numerator), sum(map(len, self.form.denominator)))
         lead = () if self.heads == 1 else (self.heads,)
@@ -76,11 +79,6 @@ class RationalUnit(nn.Module, abc.ABC):
         else:
             self.gate = nn.Parameter(torch.empty(units, **options))
         self.reset_parameters()
-
-    @property
-    def init_error(self) -> FitError:
-        """Distance to the function that the unit was started at."""
-        return self._first.error
 
     @property
     def kind(self) -> str:
@@ -128,7 +126,10 @@ class RationalUnit(nn.Module, abc.ABC):
             below 0 says that the unit has crossed a pole.
         """
         with torch.no_grad():
+            check.floating(x)
             variables = self._variables(x.to(check.compute_dtype(x, self.denominator)))
+            if not variables[0].numel():
+                raise ValueError(f"x has no rows to take a minimum of: shape {tuple(x.shape)}")
             heads = self._heads(self.denominator).unsqueeze(-1).to(variables[0].dtype)
             values = [self.form.denominators(variables, rows)[0] for rows in heads]
             return torch.stack([v.expand_as(variables[0]).amin((0, 2)) for v in values]).amin(0)
@@ -159,4 +160,6 @@ class RationalUnit(nn.Module, abc.ABC):
             words.append(f"heads={self.heads}")
         if self.gate is None:
             words.append("gate=None")
+        if self.eps != self.form.kind.eps:
+            words.append(f"eps={self.eps:g}")
         return ", ".join(words)

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from .. import _validation as check
 from .. import functional as F
-from ..functional._autograd import unit_inputs
 from ..serialization import saveable
 from . import _poles
 from ._symbolic import symbols
@@ -115,16 +114,7 @@ class Rational1d(RationalUnit):
     def forward(self, x: Tensor) -> Tensor:
         """Apply each feature's unit."""
         check.features(check.floating(x), self.features, self.dim)
-        return F.rational_1d(
-            x,
-            self.numerator,
-            self.denominator,
-            self.gate,
-            kind=self.kind,
-            base=self.base,
-            eps=self.eps,
-            dim=self.dim,
-        )
+        return F.apply(x, self.numerator, self.denominator, self.gate, None, self.form, self.dim)
 
     def poles(self) -> list[Tensor]:
         """Return the complex roots of the denominator, one tensor for each unit.
@@ -146,7 +136,6 @@ class Rational1d(RationalUnit):
         Returns:
             (units,): 0 for a real pole inside the range of the data, inf without poles.
         """
-        check.features(check.floating(x), self.features, self.dim)
         columns = self._variables(x.detach())[0].transpose(0, 1).reshape(self.units, -1)
         if not columns.numel():
             raise ValueError(f"x has no rows to measure a distance from: shape {tuple(x.shape)}")
@@ -163,11 +152,14 @@ class Rational1d(RationalUnit):
         return [self._expression(n // shared, [x]) for n, x in enumerate(inputs)]
 
     def _variables(self, x: Tensor) -> list[Tensor]:
-        return unit_inputs(x, None, self.units, self.dim, x.dtype)
+        check.features(check.floating(x), self.features, self.dim)
+        return F.unit_inputs(x, None, self.units, self.dim, x.dtype)
 
     def extra_repr(self) -> str:
         """Describe the unit as it was built."""
         words = [str(self.features), f"degrees={self.degrees}"]
         if self.units != self.features:
             words.append(f"groups={self.units}")
+        if self.dim != -1:
+            words.append(f"dim={self.dim}")
         return self._describe(*words)
