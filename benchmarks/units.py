@@ -6,6 +6,7 @@ python -m benchmarks.units [--rows 4096] [--features 768] [--rounds 15] [--threa
 from __future__ import annotations
 
 import argparse
+import random
 import statistics
 import time
 from collections.abc import Callable
@@ -35,14 +36,15 @@ def seconds(run: Callable[[], None]) -> float:
 
 
 def ratios(name: str, jobs: dict[str, Callable[[], None]], base: str, rounds: int) -> Table:
-    """Run all jobs in turns; each is divided by the base of its own round."""
-    for run in jobs.values():
+    """Run all jobs in changing order, each between two runs of the base, and divide by those."""
+    for run in [*jobs.values(), *jobs.values()]:
         run()
     samples: dict[str, list[float]] = {job: [] for job in jobs}
+    order = random.Random(0)
     for _ in track(range(rounds), name, transient=True):
-        unit = seconds(jobs[base])
-        for job, run in jobs.items():
-            samples[job].append(seconds(run) / unit)
+        for job in order.sample(list(jobs), len(jobs)):
+            before, taken, after = (seconds(jobs[each]) for each in (base, job, base))
+            samples[job].append(2 * taken / (before + after))
     table = Table(name, "median", "quartiles", title=f"multiples of {base}, forward + backward")
     for job, values in samples.items():
         low, middle, high = statistics.quantiles(values, n=4)

@@ -38,6 +38,14 @@ def test_budget():
     assert "smallest" in small.output
 
 
+def test_version_and_bad_numbers():
+    result = run(app, ["--version"])
+    assert result.output.strip() == f"rational-anova {ra.__version__}"
+    bad = run(app, ["budget", "100", "--inputs", "0", "--outputs", "1"])
+    assert bad.exit_code == 2
+    assert "--inputs" in bad.output
+
+
 def test_show(tmp_path):
     path = tmp_path / "unit.safetensors"
     ra.save(ra.RAN(2, 1, "none"), path)

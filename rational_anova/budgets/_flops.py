@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from ..functional import Form
@@ -76,8 +77,10 @@ def count_flops(model: nn.Module, inputs: Tensor | Sequence[int]) -> FlopCount:
     fused = torch.backends.mha.get_fastpath_enabled()
     try:
         model.eval()  # batch statistics must not change by being counted
-        torch.backends.mha.set_fastpath_enabled(False)  # the counter cannot see into it
-        with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        # The counter cannot see into fused attention: take it apart.
+        torch.backends.mha.set_fastpath_enabled(False)
+        apart = sdpa_kernel(SDPBackend.MATH)
+        with torch.no_grad(), apart, FlopCounterMode(display=False) as counter:
             model(x)
     finally:
         for module, mode in training.items():

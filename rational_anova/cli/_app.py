@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +29,21 @@ app = typer.Typer(
 )
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"rational-anova {metadata.version('rational-anova')}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Rational ANOVA Networks."""
+
+
 @contextlib.contextmanager
 def _clear_errors() -> Iterator[None]:
     try:
@@ -48,9 +64,9 @@ def demo(
 
 @app.command()
 def budget(
-    target: Annotated[int, typer.Argument(help="Number of parameters.")],
-    inputs: Annotated[int, typer.Option(help="Number of inputs.")],
-    outputs: Annotated[int, typer.Option(help="Number of outputs.")],
+    target: Annotated[int, typer.Argument(min=1, help="Number of parameters.")],
+    inputs: Annotated[int, typer.Option(min=1, help="Number of inputs.")],
+    outputs: Annotated[int, typer.Option(min=1, help="Number of outputs.")],
     family: Annotated[
         str | None, typer.Option(help="RAN, DeepRAN, MLP, KAN or KAF; all when left out.")
     ] = None,
@@ -69,6 +85,8 @@ def budget(
                 continue
             table.add_row(name, found.summary, f"{found.parameters:,}", f"{found.error:.3%}")
     Console().print(table)
+    if family in (None, "KAN"):
+        Console().print("KAN: with one mask an edge, counted and not trained, as KANbeFair counts.")
 
 
 @app.command()
