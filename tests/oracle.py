@@ -87,6 +87,9 @@ def unit(inputs, numerator, denominator, gate, degrees, kind, base, eps):
             size += mp.fsum(map(abs, terms)) / abs(d) + abs(p / d) * d_size / abs(d)
         if gate is None:
             return total, size
-        b = BASE[base](mp.fsum(x) / variables)
+        mean = mp.fsum(x) / variables
+        b = BASE[base](mean)
         g = mp.mpf(float(gate))
-        return b + g * (total - b), size * abs(g) + abs(b) * (1 + abs(g))
+        # The terms of gelu, z/2 and z erf(z/sqrt 2)/2, cancel where z is negative.
+        terms = max(abs(b), abs(mean)) if base == "gelu" else abs(b)
+        return b + g * (total - b), size * abs(g) + terms * (1 + abs(g))

@@ -113,10 +113,8 @@ def test_state_dict_has_no_surprises(name):
     assert torch.equal(fresh(x), net(x))
 
 
-@pytest.mark.parametrize("name", [n for n in NETWORKS if n.startswith("RAN") and "FFN" not in n])
+@pytest.mark.parametrize("name", ["RAN", "RAN-linear", "RAN-mains", "RAN-pairs"])
 def test_formula_of_a_shallow_network(name):
-    if name == "RANConvNet":
-        pytest.skip("not a shallow network")
     net = learned(name)
     names = sympy.symbols("a b c d e f")
     x = torch.randn(5, 6, dtype=torch.float64)
@@ -188,9 +186,29 @@ def test_units_on_the_channels_of_images():
     assert torch.allclose(unit(x), last(x.movedim(1, -1)).movedim(-1, 1), atol=1e-6)
 
 
+@every_network
+def test_meta_device(name):
+    make, inputs, _ = NETWORKS[name]
+    net = make(device="meta").to_empty(device="cpu")
+    for module in net.modules():
+        if hasattr(module, "reset_parameters"):
+            module.reset_parameters()
+    assert net.eval()(torch.randn(2, *inputs)).isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_block(dtype):
+    block = ra.GatedRationalBlock(4, dtype=dtype)
+    assert block.linear.weight.dtype == dtype
+    assert torch.allclose(
+        (block.linear.weight.float() @ block.linear.weight.float().T), torch.eye(4), atol=0.02
+    )
+
+
 def test_other_units_can_be_plugged_in(tmp_path):
     net = ra.DeepRAN(4, 2, unit=lambda nodes: nn.ReLU())
     assert isinstance(net.blocks[0].unit, nn.ReLU)
+    assert isinstance(pickle.loads(pickle.dumps(net)).blocks[0].unit, nn.ReLU)
     with pytest.raises(TypeError, match="cannot be written to a file"):
         ra.save(net, tmp_path / "net.safetensors")
     assert not list(tmp_path.iterdir())
@@ -203,8 +221,27 @@ def test_presets_build(name):
     net = row.build(*sizes.get(name, (20, 3)))
     shape = (2, 3, 16, 16) if name == "cifar10" else (2, sizes.get(name, (20, 3))[0])
     assert net(torch.randn(shape)).shape == (2, sizes.get(name, (20, 3))[1])
-    assert row.settings["degrees"] in ((3, 2), (2, 2), (4, 3))
-    assert row.build(*sizes.get(name, (20, 3)), denominator="square") is not None
+    square = row.build(*sizes.get(name, (20, 3)), denominator="square")
+    assert {m.kind for m in square.modules() if isinstance(m, ra.Rational1d)} == {"square"}
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        row.settings["degrees"] = (9, 9)
+
+
+def test_presets_are_the_papers_rows():
+    rows = {
+        name: (p.optimizer, p.batch_size, p.learning_rate, p.weight_decay, p.settings["degrees"])
+        for name, p in ra.PRESETS.items()
+    }
+    assert rows == {
+        "imagenet": ("adamw", 1024, 5e-4, 0.05, (3, 2)),
+        "cifar10": ("adamw", 128, 1e-3, 1e-4, (3, 2)),
+        "mnist": ("adam", 256, 1e-3, 0.0, (2, 2)),
+        "tabular": ("adam", 512, 2e-3, 1e-5, (2, 2)),
+        "higgs": ("adam", 1024, 1e-3, 1e-5, (2, 2)),
+        "lorentzian": ("lbfgs", None, 1.0, 0.0, (2, 2)),
+        "many-body": ("adam", 200, 5e-3, 0.0, (3, 2)),
+        "runge": ("lbfgs", None, 0.1, 0.0, (4, 3)),
+    }
 
 
 @pytest.mark.parametrize(
@@ -235,6 +272,9 @@ def test_presets_build(name):
         (lambda: ra.RAN(3)(torch.zeros(2, 3, dtype=torch.long)), TypeError, "int64"),
         (lambda: ra.DeepRAN(3, 1)(torch.randn(2, 4)), ValueError, "must have 3 features.*got 4"),
         (lambda: ra.GatedRationalBlock(3)(torch.randn(2, 4)), ValueError, "h must have 3"),
+        (lambda: ra.RANFFN(4)(torch.randn(2, 5)), ValueError, "h must have 4 features"),
+        (lambda: ra.MLP(4, 2)(torch.zeros(2, 4).int()), TypeError, "int32"),
+        (lambda: ra.KAN(4, 2)(torch.randn(2, 5)), ValueError, "must have 4 features"),
         (lambda: ra.RANConvNet(3, 2)(torch.randn(1, 1, 8, 8)), ValueError, "must have 3 features"),
     ],
 )  # fmt: skip

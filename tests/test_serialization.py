@@ -5,6 +5,7 @@ import os
 
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 import rational_anova as ra
@@ -24,8 +25,6 @@ def path(net, tmp_path):
 
 
 def rewrite(path, **changes):
-    from safetensors import safe_open
-
     with safe_open(path, "pt") as file:
         header = file.metadata()
     save_file(load_file(path), path, metadata={**header, **changes})
@@ -103,6 +102,58 @@ def test_another_denominator_of_the_same_shape_is_refused(path):
     other = ra.RAN(4, 1, ra.Topology.random(4, 3), denominator="square")
     with pytest.raises(ValueError, match="holds another architecture: .*softplus.*not .*square"):
         ra.load(path, into=other)
+
+
+@pytest.mark.parametrize("options", [{"eps": 2.0}, {"dim": 0}])
+def test_other_settings_of_the_same_shape_are_refused(options, tmp_path):
+    ra.save(ra.Rational1d(3, **options), tmp_path / "unit.safetensors")
+    with pytest.raises(ValueError, match="holds another architecture"):
+        ra.load(tmp_path / "unit.safetensors", into=ra.Rational1d(3))
+
+
+def test_files_hold_the_pairs_that_were_drawn(tmp_path):
+    for number, net in enumerate(
+        (ra.RAN(6), ra.DeepRAN(6, 2), ra.RANFFNPlus(4), ra.RANConvNet(1, 2))
+    ):
+        path = tmp_path / f"{number}.safetensors"
+        ra.save(net, path)
+        with safe_open(path, "pt") as file:
+            topology = json.loads(file.metadata()["arguments"])["topology"]
+        assert topology["pairs"] == net.topology.index.tolist()
+
+
+def test_each_tensor_keeps_its_dtype(tmp_path):
+    net = ra.RAN(3, 2, dtype=torch.float64, noise=0.1)
+    net.head.float()
+    ra.save(net, tmp_path / "net.safetensors")
+    loaded = ra.load(tmp_path / "net.safetensors")
+    assert torch.equal(loaded.main.numerator, net.main.numerator)
+    assert loaded.head.weight.dtype == torch.float32
+    assert all(p.requires_grad for p in loaded.parameters())
+
+
+def test_a_loaded_unit_does_not_claim_an_error_of_its_start(tmp_path):
+    ra.save(ra.Rational1d(1, init="tanh"), tmp_path / "unit.safetensors")
+    assert ra.load(tmp_path / "unit.safetensors").init_error is None
+
+
+def test_a_model_that_a_file_cannot_build_is_refused(tmp_path):
+    net = ra.RAN(4, 3)
+    net.head = torch.nn.Linear(8, 5)
+    with pytest.raises(ValueError, match="changed after it was built.*state_dict"):
+        ra.save(net, tmp_path / "net.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "change", [{"dtype": "x"}, {"in_features": 10**12}, {"device": "mars"}, {"new": 1}]
+)
+def test_whatever_a_header_says_the_error_is_clear(path, change):
+    with safe_open(path, "pt") as file:
+        arguments = json.loads(file.metadata()["arguments"])
+    rewrite(path, arguments=json.dumps({**arguments, **change}))
+    with pytest.raises(ValueError, match="damaged"):
+        ra.load(path)
 
 
 def test_foreign_modules_are_refused(tmp_path):

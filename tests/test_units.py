@@ -3,6 +3,7 @@
 import math
 import re
 
+import numpy as np
 import pytest
 import torch
 
@@ -87,6 +88,33 @@ def test_reset_parameters_goes_back_to_the_start():
     assert torch.equal(unit.numerator, before)
 
 
+@pytest.mark.parametrize("degrees", [(0, 1), (0, 2), (1, 1), (2, 2), (3, 2), (4, 4)])
+@pytest.mark.parametrize("kind", DENOMINATORS)
+@pytest.mark.parametrize("base", ["zero", "identity", "gelu"])
+@pytest.mark.parametrize("gate", ["auto", 0.0, 0.5, None])
+def test_no_start_is_dead(degrees, kind, base, gate):
+    unit = ra.Rational1d(3, degrees, kind, base, gate=gate, dtype=torch.float64)
+    x = torch.randn(50, 3, dtype=torch.float64)
+    (unit(x) * torch.randn_like(x)).sum().backward()
+    assert any(p.grad.any() for p in unit.parameters())
+
+
+def test_gradients_of_groups_and_image_axes():
+    unit = ra.Rational1d(4, groups=2, dim=1, heads=2, noise=0.3, dtype=torch.float64)
+    x = torch.randn(2, 4, 3, dtype=torch.float64, requires_grad=True)
+    names = [name for name, _ in unit.named_parameters()]
+
+    def call(x, *parameters):
+        return torch.func.functional_call(unit, dict(zip(names, parameters, strict=True)), x)
+
+    torch.autograd.gradcheck(call, (x, *(p.detach().requires_grad_() for p in unit.parameters())))
+
+
+def test_numbers_of_numpy_are_numbers():
+    assert ra.Rational2d([(0, 1)], degree=np.int64(2)).degrees == (2, 2)
+    assert ra.Rational1d(np.int64(3), (np.int32(3), np.int32(2))).features == 3
+
+
 def test_meta_device():
     unit = ra.Rational1d(3, device="meta")
     assert unit.numerator.is_meta
@@ -103,7 +131,7 @@ def test_docstring_states_the_errors_of_fitted_units():
         for name, value in zip(("gelu", "silu"), stated, strict=True):
             error = ra.Rational1d(1, (5, 4), kind, init=name).init_error
             assert f"{error.rmse:.1e}" == value
-            # No fit explodes outside its range: at worst it is as wrong as zero would be.
+            # No fit explodes outside its range; the test of fits has the bound of each.
             assert error.tail <= 1
 
 
@@ -133,6 +161,15 @@ def test_poles_of_known_denominators():
     assert flat.poles()[0].numel() == 0
     square = set_denominator(ra.Rational1d(1, (1, 1), "square"), 2.0)  # 1 + 4 x^2
     assert [abs(z) for z in square.poles()[0].tolist()] == pytest.approx([0.5, 0.5])
+
+
+def test_poles_of_very_different_size():
+    far = ra.Rational1d(1, (1, 2), "polynomial", dtype=torch.float64)
+    set_denominator(far, 1.0, 1e-16)  # 1 + x + 1e-16 x^2
+    assert sorted(z.real for z in far.poles()[0].tolist()) == pytest.approx([-1e16, -1])
+    assert far.pole_distance(torch.tensor([[0.0]])).item() == pytest.approx(1)
+    near = set_denominator(ra.Rational1d(1, (1, 2), "polynomial", dtype=torch.float64), 1e16, 1.0)
+    assert sorted(z.real for z in near.poles()[0].tolist()) == pytest.approx([-1e16, -1e-16])
 
 
 def test_poles_are_roots():
@@ -243,6 +280,18 @@ TWO = torch.ones(2, 3)
         (lambda: ra.Rational2d([(0, 1)], degree=0), ValueError, ">= 1, got 0"),
         (lambda: ra.Rational2d([(0, 3)])(torch.zeros(2, 3)), ValueError, "at least 4 features"),
         (lambda: ra.Rational2d(ra.Topology.all(3))(torch.zeros(2, 4)), ValueError, "must have 3 features"),
+        (lambda: ra.Rational1d(3, base="GELU"), ValueError, "did you mean 'gelu'"),
+        (lambda: ra.Rational1d(3).denominator_min(torch.zeros(2, 6)), ValueError, "must have 3 features"),
+        (lambda: ra.Rational1d(3).denominator_min(torch.zeros(0, 3)), ValueError, "no rows"),
+        (lambda: ra.Rational1d(3).denominator_min(torch.zeros(2, 3).int()), TypeError, "int32"),
+        (lambda: ra.Rational1d(1, denominator="sos").pole_distance(torch.tensor([[torch.nan]])), ValueError, "not finite"),
+        (lambda: set_denominator(ra.Rational1d(2, (1, 1), "sos"), 1.0, torch.nan).poles(), ValueError, "unit 1"),
+        (lambda: ra.Rational1d(2).to_sympy(["a", "a"]), ValueError, "must differ"),
+        (lambda: ra.Rational1d(2).to_sympy(5), TypeError, "list of 2 names"),
+        (lambda: rational_2d(X, [[0], [1]], torch.ones(6, 1), torch.ones(5, 1)), TypeError, "got list"),
+        (lambda: rational_2d(X, torch.tensor([[0], [7]]), torch.ones(6, 1), torch.ones(5, 1)), ValueError, "0 to 2 of x, got 7"),
+        (lambda: rational_2d(X, torch.tensor([[1], [1]]), torch.ones(6, 1), torch.ones(5, 1)), ValueError, "got 1 twice"),
+        (lambda: rational_1d(X, ONE, TWO, dim=1.0), TypeError, "dim must be an integer"),
         (lambda: rational_1d(X, ONE, torch.ones(2, 2)), ValueError, "same units"),
         (lambda: rational_1d(X, ONE[0], TWO), ValueError, r"\(k, units\)"),
         (lambda: rational_1d(X, ONE, TWO, torch.ones(2)), ValueError, r"gate must have shape \(3,\)"),

@@ -101,10 +101,16 @@ def _softplus(q: Tensor) -> Tensor:
     return functional.softplus(q, threshold=_SOFTPLUS_LINEAR)
 
 
+def _abs(q: Tensor) -> Tensor:
+    # At the kink the right-hand slope, not zero: a unit that starts at q = 0 must learn. Written
+    # out, because torch.abs has slope 0 there wherever torch differentiates it.
+    return torch.where(q < 0, -q, q)
+
+
 def _squareplus_and_root(q: Tensor) -> tuple[Tensor, Tensor]:
     # (q + root)/2 cancels for q < 0, where 1/(root - q)/2 is the same number without loss.
     root = torch.hypot(q, torch.ones_like(q))
-    far = root + q.abs()
+    far = root + _abs(q)
     return torch.where(q < 0, 0.5 / far, 0.5 * far), root
 
 
@@ -115,12 +121,6 @@ def _squareplus(q: Tensor) -> Tensor:
 def _squareplus_slope(q: Tensor) -> Tensor:
     value, root = _squareplus_and_root(q)
     return value / root
-
-
-def _abs(q: Tensor) -> Tensor:
-    # At the kink the right-hand slope, not zero: a unit that starts at q = 0 must learn. Written
-    # out, because torch.abs has slope 0 there wherever torch differentiates it.
-    return torch.where(q < 0, -q, q)
 
 
 def _abs_slope(q: Tensor) -> Tensor:
