@@ -48,7 +48,8 @@ def _roots(form: Form, coefficients: Tensor) -> Tensor:
     # Not by eigenvalues in float64: they lose a pole at 1 beside another at 1e16.
     with mpmath.workdps(_DIGITS):
         found = mpmath.polyroots(falling, maxsteps=_STEPS, extraprec=_DIGITS * 10, error=False)
-    return torch.tensor([complex(root) for root in found], dtype=torch.complex128)
+    ordered = sorted(map(complex, found), key=lambda root: (root.real, root.imag))
+    return torch.tensor(ordered, dtype=torch.complex128)
 
 
 def distance(poles: list[Tensor], columns: Tensor) -> Tensor:
