@@ -29,7 +29,7 @@ def init_fit(result: dict[str, Any]) -> Rows:
 
 def gradient_ratio(result: dict[str, Any]) -> Rows:
     depths = sorted({row["depth"] for row in result["gradient_ratio"]})
-    yield ["variant", "noise", *(f"{depth} blocks" for depth in depths)]
+    yield ["variant", "noise", *(f"{depth} block{'s' * (depth > 1)}" for depth in depths)]
     cells: dict[tuple[str, float], list[str]] = {}
     for row in result["gradient_ratio"]:
         good = [ratio for ratio in row["ratio"] if ratio is not None]
