@@ -4,25 +4,16 @@ import math
 
 import pytest
 import torch
-from torch import nn
 
-from rational_anova import GatedRationalBlock
-
-FEATURES = 32
-
-
-def stack(depth, seed=0, **options):
-    torch.manual_seed(seed)
-    return nn.Sequential(*(GatedRationalBlock(FEATURES, **options) for _ in range(depth)))
+from experiments.stability import FEATURES, stack, train
 
 
 def gradient_ratio(model):
     h = torch.randn(64, FEATURES, dtype=torch.float64, requires_grad=True)
     top = torch.randn(64, FEATURES, dtype=torch.float64)
     model.double()(h).backward(top)
-    return (h.grad.norm(dim=1) / top.norm(dim=1)).min(), (
-        h.grad.norm(dim=1) / top.norm(dim=1)
-    ).max()
+    ratios = h.grad.norm(dim=1) / top.norm(dim=1)
+    return ratios.min(), ratios.max()
 
 
 @pytest.mark.parametrize("depth", [1, 10, 100])
@@ -34,7 +25,7 @@ def test_gradient_norms_stay_within_the_theorem(depth, gate, denominator):
     The paper leaves gamma open. The least singular value of (1 - eps) I + eps W is at least
     1 - 2 eps, so gamma = -log(1 - 2 eps)/eps holds for every row of the batch.
     """
-    low, high = gradient_ratio(stack(depth, gate=gate, denominator=denominator))
+    low, high = gradient_ratio(stack(depth, 0, gate=gate, denominator=denominator))
     gamma = -math.log(1 - 2 * gate) / gate
     slack = 1 + 1e-5  # orthogonal in float32
     assert high <= slack**depth
@@ -44,18 +35,7 @@ def test_gradient_norms_stay_within_the_theorem(depth, gate, denominator):
 @pytest.mark.slow
 def test_fifty_blocks_train_for_200_steps():
     for seed in range(2):
-        model = stack(50, seed)
-        x = torch.randn(512, FEATURES)
-        y = torch.sin(x.roll(1, -1)) * x
-        optimizer = torch.optim.Adam(model.parameters(), 1e-3)
-        losses = []
-        for _ in range(200):
-            rows = torch.randint(0, len(x), (128,))
-            loss = (model(x[rows]) - y[rows]).square().mean()
-            losses.append(loss.item())
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+        losses = train(stack(50, seed), rate=1e-3, steps=200, seed=seed)
         assert all(math.isfinite(loss) for loss in losses)
         assert max(losses) <= 1.2 * losses[0]
         assert sum(losses[-10:]) / 10 < 0.7 * losses[0]
@@ -64,13 +44,13 @@ def test_fifty_blocks_train_for_200_steps():
 def test_without_the_gate_a_perturbed_stack_overflows():
     """What the paper says, once the start is not exactly the identity (see docs/stability.md)."""
     h = torch.randn(64, FEATURES)
-    assert stack(100, noise=0.1)(h).isfinite().all()
-    assert not stack(100, noise=0.1, gate=None)(h).isfinite().all()
+    assert stack(100, 0, noise=0.1)(h).isfinite().all()
+    assert not stack(100, 0, noise=0.1, gate=None)(h).isfinite().all()
 
 
 def test_without_the_gate_an_exact_start_is_an_isometry():
     """What the paper does not say: with p/d = x and W orthogonal no gate is needed at the start."""
-    low, high = gradient_ratio(stack(100, gate=None))
+    low, high = gradient_ratio(stack(100, 0, gate=None))
     assert 0.999 < low <= high < 1.001
 
 
