@@ -89,13 +89,14 @@ def save(model: nn.Module, path: str | os.PathLike[str]) -> None:
         "class": name,
         "arguments": _to_json(model),
     }
-    tensors = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
-    wrong = _differences(_build(header, path).state_dict(), tensors)
+    wrong = _mismatch(_build(header, path), model)
     if wrong:
         raise ValueError(
             f"this {name} was changed after it was built ({wrong}), so a file could not build it "
             "again; save model.state_dict() instead"
         )
+    # Copies, because tied weights may not share memory in the file.
+    tensors = {key: tensor.detach().clone() for key, tensor in model.state_dict().items()}
     _write(Path(path), to_bytes(tensors, metadata=header))
 
 
@@ -109,7 +110,8 @@ def load(path: str | os.PathLike[str], into: nn.Module | None = None) -> nn.Modu
 
     Returns:
         The model, in training mode like any new one; each tensor has the dtype it was saved in.
-        A new model does not know the error of its start: `init_error` of its units is None.
+        A new model does not know how its units were started: their `init_error` is None, and
+        `reset_parameters` takes them to their base.
     """
     header, tensors = _read(Path(path))
     fresh = _build(header, path)
@@ -118,6 +120,8 @@ def load(path: str | os.PathLike[str], into: nn.Module | None = None) -> nn.Modu
         raise ValueError(f"{path} is damaged: weights and architecture do not fit: {wrong}")
     if into is not None:
         _check_same(fresh, into, path)
+        if any(tensor.is_meta for tensor in into.state_dict().values()):
+            raise ValueError("the model is on the meta device: call its to_empty(device=...) first")
         into.load_state_dict(tensors)
         return into
     fresh.load_state_dict(tensors, assign=True)
@@ -161,7 +165,8 @@ def _build(header: dict[str, str], path: object) -> nn.Module:
 
     cls = check.lookup(header["class"], _CLASSES, f"the class in {path}")
     try:
-        return cls(**json.loads(header["arguments"], object_hook=revive))
+        with torch.device("cpu"):  # whatever the default device is
+            return cls(**json.loads(header["arguments"], object_hook=revive))
     except Exception as error:  # whatever a damaged header can lead to
         raise ValueError(f"{path} is damaged: cannot build its {cls.__name__}: {error}") from error
 
@@ -186,29 +191,34 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
 
 
 def _check_same(fresh: nn.Module, model: nn.Module, path: object) -> None:
-    """Raise unless `model` computes what the file's model does, up to the weights.
-
-    Equal shapes are not enough: another denominator, or other pairs, have the same shapes.
-    """
+    """Raise unless `model` computes what the file's model does, up to the weights."""
     way_out = "call load(path) to build the model that is in the file"
     if type(fresh) is not type(model):
         raise ValueError(
             f"{path} holds a {type(fresh).__name__}, not a {_class_name(model)}; {way_out}"
         )
-    wrong = _differences(model.state_dict(), fresh.state_dict())
+    wrong = _mismatch(model, fresh)
     if wrong:
         raise ValueError(f"{path} holds another architecture: {wrong}; {way_out}")
-    for line, other in zip(repr(fresh).splitlines(), repr(model).splitlines(), strict=False):
+
+
+def _mismatch(expected: nn.Module, found: nn.Module) -> str:
+    """Say how two models of one class differ apart from their weights; empty if they do not.
+
+    Equal shapes are not enough: another denominator, or other pairs, have the same shapes.
+    """
+    wrong = _differences(expected.state_dict(), found.state_dict())
+    if wrong:
+        return wrong
+    for line, other in zip(repr(found).splitlines(), repr(expected).splitlines(), strict=False):
         if line != other:
-            raise ValueError(
-                f"{path} holds another architecture: {line.strip()}, not {other.strip()}; {way_out}"
-            )
-    fixed, own = dict(fresh.named_buffers()), dict(model.named_buffers())
-    for name in fixed.keys() - fresh.state_dict().keys():
-        if not torch.equal(fixed[name].cpu(), own[name].cpu()):
-            raise ValueError(
-                f"{path} holds a model of another topology: its {name} differ; {way_out}"
-            )
+            return f"{line.strip()}, not {other.strip()}"
+    fixed, own = dict(expected.named_buffers()), dict(found.named_buffers())
+    for name in fixed.keys() - expected.state_dict().keys():
+        here, there = fixed[name], own[name]
+        if not (here.is_meta or there.is_meta or torch.equal(here.cpu(), there.cpu())):
+            return f"another topology, its {name} differ"
+    return ""
 
 
 def _differences(expected: dict[str, Tensor], found: dict[str, Tensor]) -> str:

@@ -47,6 +47,15 @@ def test_baselines_have_no_needless_bottleneck(inputs, target):
     assert (smallest["hidden"][0], smallest["grid"], smallest["order"]) == (2, 3, 2)
 
 
+def test_a_plain_net_two_percent_off_beats_a_bottleneck():
+    assert ra.match_budget(100, "MLP", 8, 1).arguments["hidden"] == (10,)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_huge_targets_are_answered(family):
+    assert ra.match_budget(10**9, family, 10, 3).error < 0.05
+
+
 def test_a_far_match_is_announced():
     with pytest.warns(
         RuntimeWarning, match=r"nearest RAN has 732 parameters .* 26.8% off target=1000"

@@ -189,11 +189,39 @@ def test_units_on_the_channels_of_images():
 @every_network
 def test_meta_device(name):
     make, inputs, _ = NETWORKS[name]
-    net = make(device="meta").to_empty(device="cpu")
-    for module in net.modules():
+    with torch.device("meta"):
+        by_default = make()
+    for net in (make(device="meta"), by_default):
+        net = net.to_empty(device="cpu")
+        for module in net.modules():
+            if hasattr(module, "reset_parameters"):
+                module.reset_parameters()
+        assert net.eval()(torch.randn(2, *inputs)).isfinite().all()
+
+
+def test_a_gated_block_comes_back_from_the_meta_device():
+    block = ra.GatedRationalBlock(4, device="meta").to_empty(device="cpu")
+    for module in block.modules():
         if hasattr(module, "reset_parameters"):
             module.reset_parameters()
-    assert net.eval()(torch.randn(2, *inputs)).isfinite().all()
+    weight = block.linear.weight
+    assert torch.allclose(weight @ weight.T, torch.eye(4), atol=1e-5)
+    assert block.gate.item() == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize("name", ["RAN", "DeepRAN", "RANFFNPlus", "GatedRationalBlock"])
+def test_second_derivatives_in_every_mode(name):
+    net = learned(name)
+    x = torch.randn(*NETWORKS[name][1], dtype=torch.float64, generator=torch.manual_seed(9))
+
+    def call(x):
+        return torch.sin(net(x)).sum()
+
+    modes = (torch.func.jacrev, torch.func.jacfwd)
+    results = [outer(inner(call))(x) for outer in modes for inner in modes]
+    assert results[0].any()
+    for other in results[1:]:
+        torch.testing.assert_close(other, results[0], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

@@ -142,7 +142,31 @@ def test_a_model_that_a_file_cannot_build_is_refused(tmp_path):
     net.head = torch.nn.Linear(8, 5)
     with pytest.raises(ValueError, match="changed after it was built.*state_dict"):
         ra.save(net, tmp_path / "net.safetensors")
+    swapped = ra.RAN(4, 1, ra.Topology.random(4, 3))
+    swapped.main = ra.Rational1d(4, (2, 2), "abs")
+    turned = ra.RAN(4, 1, ra.Topology.random(4, 3))
+    turned.pair.pairs.copy_(turned.pair.pairs.flip(0))
+    for changed in (swapped, turned):
+        with pytest.raises(ValueError, match="changed after it was built"):
+            ra.save(changed, tmp_path / "net.safetensors")
     assert not list(tmp_path.iterdir())
+
+
+def test_tied_weights_can_be_saved(tmp_path):
+    net = ra.DeepRAN(4, 2)
+    net.blocks[1] = net.blocks[0]
+    ra.save(net, tmp_path / "net.safetensors")
+    x = torch.randn(3, 4)
+    assert torch.equal(ra.load(tmp_path / "net.safetensors")(x), net(x))
+
+
+def test_loading_and_the_meta_device(path):
+    with torch.device("meta"):
+        loaded = ra.load(path)
+        empty = ra.RAN(4, 1, ra.Topology.random(4, 3))
+    assert not any(p.is_meta for p in loaded.parameters())
+    with pytest.raises(ValueError, match="to_empty"):
+        ra.load(path, into=empty)
 
 
 @pytest.mark.parametrize(

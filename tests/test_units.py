@@ -147,7 +147,9 @@ def test_a_start_that_cannot_be_exact_says_so():
 
 def set_denominator(unit, *rows):
     with torch.no_grad():
-        unit.denominator.copy_(torch.tensor(rows).reshape(unit.denominator.shape))
+        unit.denominator.copy_(
+            torch.tensor(rows, dtype=torch.float64).reshape(unit.denominator.shape)
+        )
     return unit
 
 
@@ -170,6 +172,27 @@ def test_poles_of_very_different_size():
     assert far.pole_distance(torch.tensor([[0.0]])).item() == pytest.approx(1)
     near = set_denominator(ra.Rational1d(1, (1, 2), "polynomial", dtype=torch.float64), 1e16, 1.0)
     assert sorted(z.real for z in near.poles()[0].tolist()) == pytest.approx([-1e16, -1e-16])
+
+
+@pytest.mark.parametrize("power", [2, 5, 8])
+def test_poles_that_coincide(power):
+    rows = [math.comb(power, k) for k in range(1, power + 1)]  # (1 + x)^power
+    unit = ra.Rational1d(1, (1, power), "polynomial", dtype=torch.float64)
+    poles = set_denominator(unit, *map(float, rows)).poles()[0]
+    assert poles.numel() == power
+    # Eight poles in one place are told apart by the eighth root of rounding, 1e-2.
+    assert (poles + 1).abs().max() < 0.05
+
+
+def test_poles_at_the_ends_of_the_number_range():
+    tiny = ra.Rational1d(1, (1, 2), "polynomial", dtype=torch.float64)
+    assert set_denominator(tiny, 0.0, 1e-300).poles()[0].abs().tolist() == pytest.approx(
+        [1e150] * 2
+    )
+    huge = ra.Rational1d(1, (1, 2), "square", dtype=torch.float64)
+    assert set_denominator(huge, 1e200, 0.0).poles()[0].abs().tolist() == pytest.approx(
+        [1e-200] * 2
+    )
 
 
 def test_poles_are_roots():

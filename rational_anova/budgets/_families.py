@@ -6,6 +6,7 @@ Each search yields one list for each shape; its counts are exact and nothing is 
 from __future__ import annotations
 
 import functools
+import math
 import numbers
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -49,7 +50,8 @@ def ran(
     # As many heads as all pairs can have; fewer pairs leave room for more.
     full = _solve(target, lambda number: size(number, most), 1, target)
     yield [
-        matched(number) for number in ([heads] if heads else range(max(1, full - 1), 2 * full + 2))
+        matched(number)
+        for number in ([heads] if heads else range(max(1, full - 1), min(2 * full, full + 200) + 2))
     ]
 
 
@@ -90,7 +92,7 @@ def deep_ran(
 
     yield [matched(width)]
     if width is None:
-        yield _until_too_large(matched(nodes) for nodes in range(1, target + 1))
+        yield _until_too_large(matched(nodes) for nodes in _growing(target))
 
 
 def _layered(
@@ -109,7 +111,7 @@ def _layered(
         if hidden_layers != 2:
             yield [matched([])]
         if hidden_layers != 1:
-            yield _until_too_large(matched([width]) for width in range(1, target + 1))
+            yield _until_too_large(matched([width]) for width in _growing(target))
 
 
 def _widths(
@@ -163,6 +165,14 @@ def kaf(
     """Widths, then fewer frequencies."""
     settings = [{"frequencies": g} for g in ([frequencies] if frequencies else (8, 4, 2, 1))]
     return _layered("KAF", count.kaf_layer, settings, target, inputs, outputs, **fixed)
+
+
+def _growing(target: int) -> Iterator[int]:
+    """Widths to try: every one to a thousand, then in steps of a percent."""
+    width = 1
+    while width <= target:
+        yield width
+        width = width + 1 if width < 1000 else math.ceil(1.01 * width)
 
 
 def _until_too_large(found: Iterable[Architecture]) -> list[Architecture]:

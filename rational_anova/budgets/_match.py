@@ -68,6 +68,9 @@ def match_budget(
         sound = [each for each in shape if each.error <= _NEAR and not _bottleneck(each)]
         if sound:
             return min(sound, key=_rank)
+    wide = [each for each in found if each.error <= _FAR and not _bottleneck(each)]
+    if wide:
+        return min(wide, key=lambda each: each.error)
     near = [each for each in found if each.error <= _NEAR]
     if near:
         return max(near, key=lambda each: (_narrowest(each), -each.error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from .. import budgets
@@ -17,6 +19,7 @@ from ..networks import RAN
 from ..serialization import load
 from ..units import RationalUnit
 from ._demo import run_demo
+from ._formulas import readable
 
 _SMALL = 200  # parameters, up to which a formula is printed
 
@@ -49,7 +52,9 @@ def _clear_errors() -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, OSError) as error:
-        Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {error}", highlight=False)
+        Console(stderr=True, soft_wrap=True).print(
+            f"[bold red]error:[/] {escape(str(error))}", highlight=False
+        )
         raise typer.Exit(1) from error
 
 
@@ -74,14 +79,15 @@ def budget(
     """Find the architecture of each family whose parameter count is nearest to a target."""
     table = Table("family", "architecture", "parameters", "error")
     table.columns[2].justify = table.columns[3].justify = "right"
-    with _clear_errors():
+    with _clear_errors(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # the table has the error
         for name in [family] if family else budgets.FAMILIES:
             try:
                 found = budgets.match_budget(target, name, inputs, outputs)
             except ValueError as error:
                 if family:
                     raise
-                table.add_row(name, f"[dim]{error}[/]", "", "")
+                table.add_row(name, f"[dim]{escape(str(error))}[/]", "", "")
                 continue
             table.add_row(name, found.summary, f"{found.parameters:,}", f"{found.error:.3%}")
     Console().print(table)
@@ -96,8 +102,8 @@ def show(path: Annotated[Path, typer.Argument(help="A file written by save().")]
     with _clear_errors():
         model = load(path)
     count = budgets.count_parameters(model)
-    console.print(model, highlight=False)
+    console.print(repr(model), highlight=False, markup=False)
     console.print(f"{count:,} parameters")
     if isinstance(model, RAN | RationalUnit) and count <= _SMALL:
         for n, formula in enumerate(model.to_sympy()):
-            console.print(f"y{n} = {formula.evalf(6)}", highlight=False, markup=False)
+            console.print(f"y{n} = {readable(formula, 6)}", highlight=False, markup=False)

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from ..budgets import count_parameters
 from ..networks import RAN
+from ._formulas import readable
 
 Array = NDArray[np.float64]
 
@@ -121,17 +122,9 @@ def _formulas(net: RAN, unit: float) -> list[str]:
     assert net.pair is not None
     terms = [*net.main.to_sympy([t, v]), *net.pair.to_sympy([t, v])]
     fractions = map(sympy.fraction, terms)
-    return [f"  ({_readable(unit * p)})\n/ ({_readable(d)})" for p, d in fractions]
-
-
-def _readable(formula: sympy.Expr) -> str:
-    """Three digits, and softplus(q) = log(1 + exp(q)) by its name."""
-    named = formula.replace(
-        lambda part: part.func is sympy.log,
-        lambda part: sympy.Function("softplus")((part.args[0] - 1).exp),
-    )
-    named = sympy.expand(named)
-    return str(named.xreplace({x: sympy.Float(x, 3) for x in named.atoms(sympy.Float)}))
+    return [
+        f"  ({readable(sympy.expand(unit * p), 3)})\n/ ({readable(d, 3)})" for p, d in fractions
+    ]
 
 
 def _draw(net: RAN, table: Array, unit: float, path: Path) -> None:

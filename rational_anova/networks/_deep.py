@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 
 from .. import _validation as check
 from ..serialization import saveable
@@ -68,7 +69,7 @@ class MessageBlock(nn.Module):
 
     def forward(self, h: Tensor) -> tuple[Tensor, Tensor]:
         """Return the new state and the messages."""
-        z = self.norm(h)
+        z = _normalised(self.norm, h)
         if self.pair is None:
             return h + self.gate * (self.unit(z) - h), h[..., :0]
         messages = (self.pair(z) * self.weight).to(z.dtype)  # autocast keeps weights in float32
@@ -173,6 +174,18 @@ class DeepRAN(nn.Module):
         for block in self.blocks:
             h, messages = block(h)
         return self.head(torch.cat([h, messages], -1))
+
+
+def _normalised(norm: nn.LayerNorm, h: Tensor) -> Tensor:
+    """Apply the norm; in forward mode by plain operations, for second derivatives there.
+
+    Differentiating torch's own forward rule of the layer norm again gives wrong numbers.
+    """
+    if forward_ad._current_level < 0:
+        return norm(h)
+    centred = h - h.mean(-1, keepdim=True)
+    scale = torch.rsqrt(centred.square().mean(-1, keepdim=True) + norm.eps)
+    return centred * scale * norm.weight + norm.bias
 
 
 def _each_block(

@@ -14,6 +14,17 @@ from ..units import Rational1d
 _GATE = 0.01
 
 
+class _Orthogonal(nn.Linear):
+    """A square linear map that starts orthogonal."""
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        if not self.weight.is_meta:
+            # In float32 on the CPU: half precision has no such factorisation.
+            start = torch.empty(self.weight.shape, dtype=torch.float32, device="cpu")
+            self.weight.copy_(nn.init.orthogonal_(start))
+
+
 @saveable
 class GatedRationalBlock(nn.Module):
     r"""h + gate * (phi(W h) - h), with phi a rational function p/d for each feature.
@@ -57,10 +68,7 @@ class GatedRationalBlock(nn.Module):
         super().__init__()
         self.features = check.integer(features, "features", 1)
         size = self.features
-        self.linear = nn.Linear(size, size, bias=False, device=device, dtype=dtype)
-        if not self.linear.weight.is_meta:
-            start = nn.init.orthogonal_(torch.empty(size, size))  # not there in half precision
-            self.linear.weight.data.copy_(start)
+        self.linear = _Orthogonal(size, size, bias=False, device=device, dtype=dtype)
         self.unit = Rational1d(
             self.features,
             degrees,
@@ -72,10 +80,16 @@ class GatedRationalBlock(nn.Module):
             device=device,
             dtype=dtype,
         )
-        self.gate: Tensor | None = None
-        if gate is not None:
-            alpha = torch.full((), check.real(gate, "gate"), device=device, dtype=dtype)
-            self.gate = nn.Parameter(alpha)
+        self._start = None if gate is None else check.real(gate, "gate")
+        alpha = None if gate is None else torch.empty((), device=device, dtype=dtype)
+        self.gate = None if alpha is None else nn.Parameter(alpha)
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Set the gate to its start; the other parameters belong to other modules."""
+        if self.gate is not None and self._start is not None:
+            self.gate.fill_(self._start)
 
     def forward(self, h: Tensor) -> Tensor:
         """Apply the block."""

@@ -36,18 +36,28 @@ def roots(form: Form, denominator: Tensor) -> list[Tensor]:
 
 
 def _roots(form: Form, coefficients: Tensor) -> Tensor:
-    d = np.polynomial.Polynomial([1 + form.eps])
+    d = np.polynomial.Polynomial([mpmath.mpf(1 + form.eps)])
     for part, powers in zip(form.split(coefficients), form.denominator, strict=True):
-        q = np.zeros(max(row[0] for row in powers) + 1)
+        q = [mpmath.mpf(0)] * (max(row[0] for row in powers) + 1)
         for value, (power,) in zip(part, powers, strict=True):
-            q[power] = value.item()
+            q[power] = mpmath.mpf(value.item())
         d = d + form.kind.expression(np.polynomial.Polynomial(q))
-    falling = d.trim().coef[::-1].tolist()
-    if len(falling) == 1:
+    rising = [*d.coef]
+    while rising and not rising[-1]:
+        rising.pop()
+    degree = len(rising) - 1
+    if degree < 1:
         return torch.empty(0, dtype=torch.complex128)
-    # Not by eigenvalues in float64: they lose a pole at 1 beside another at 1e16.
+    # Not by eigenvalues in float64: they lose a pole at 1 beside another at 1e16. The variable is
+    # scaled so that the first and the last coefficient are equal.
     with mpmath.workdps(_DIGITS):
-        found = mpmath.polyroots(falling, maxsteps=_STEPS, extraprec=_DIGITS * 10, error=False)
+        scale = mpmath.root(abs(rising[0] / rising[-1]), degree)
+        falling = [c * scale**k for k, c in enumerate(rising)][::-1]
+        try:
+            scaled = mpmath.polyroots(falling, maxsteps=_STEPS, extraprec=_DIGITS * 10)
+        except mpmath.libmp.NoConvergence:  # poles that coincide: float64 must do
+            scaled = np.roots([complex(c / falling[0]) for c in falling]).tolist()
+        found = [root * scale for root in scaled]
     ordered = sorted(map(complex, found), key=lambda root: (root.real, root.imag))
     return torch.tensor(ordered, dtype=torch.complex128)
 

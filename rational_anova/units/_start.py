@@ -59,7 +59,7 @@ def start(
 def further_heads(start: Tensor, heads: int, units: int) -> Tensor:
     """Denominators of the heads behind the first, (heads - 1, n, units), each its own."""
     shape = (heads - 1, start.numel(), units)
-    return start[:, None] + _SPREAD * torch.randn(shape, dtype=start.dtype)
+    return start[:, None] + _SPREAD * torch.randn(shape, dtype=start.dtype, device="cpu")
 
 
 def _at_zero(form: Form, gate: float | str | None, interval: tuple[float, float]) -> Start:

@@ -66,7 +66,8 @@ class RationalUnit(nn.Module, abc.ABC):
         self.units = units
         self.degrees = degrees
         self.form = Form.make(variables, degrees, denominator, base, eps)
-        self._first = start(self.form, init, gate, check.interval(init_range, "init_range"))
+        with torch.device("cpu"):  # whatever the default device is
+            self._first = start(self.form, init, gate, check.interval(init_range, "init_range"))
         self.init_error: FitError | None = self._first.error
         self._noise = check.nonnegative(noise, "noise")
         rows = (len(self.form.numerator), sum(map(len, self.form.denominator)))
