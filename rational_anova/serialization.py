@@ -213,7 +213,7 @@ def _mismatch(expected: nn.Module, found: nn.Module) -> str:
     for line, other in zip(repr(found).splitlines(), repr(expected).splitlines(), strict=False):
         if line != other:
             return f"{line.strip()}, not {other.strip()}"
-    fixed, own = dict(expected.named_buffers()), dict(found.named_buffers())
+    fixed, own = (dict(m.named_buffers(remove_duplicate=False)) for m in (expected, found))
     for name in fixed.keys() - expected.state_dict().keys():
         here, there = fixed[name], own[name]
         if not (here.is_meta or there.is_meta or torch.equal(here.cpu(), there.cpu())):
