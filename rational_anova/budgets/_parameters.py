@@ -41,7 +41,12 @@ def unit_parameters(
 def ran_parameters(
     mains: int, outputs: int, linear: bool, main_unit: int, pair_unit: int, pairs: int
 ) -> int:
-    """Return the parameters of a `RAN` from those of one main and one pair unit."""
+    """Return the parameters of a `RAN` from those of one main and one pair unit.
+
+    Example:
+        >>> ran_parameters(784, 10, True, 6, 12, 306_936)  # all pairs of 28 x 28 pixels
+        6765146
+    """
     head = (mains + pairs + 1) * outputs if linear else 0
     return mains * main_unit + pairs * pair_unit + head
 

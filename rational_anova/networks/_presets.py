@@ -61,7 +61,7 @@ class Preset:
 
 # NOTE[DIFF] Where the table's |S| needs a trained model (learned, top-K, auto-pruned) the preset
 # starts from what that selection starts from: random pairs of that size, or all pairs.
-# NOTE[DIFF] "Full pairwise" on 784 pixels would be 306,936 pairs and 6.7 million parameters, far
+# NOTE[DIFF] "Full pairwise" on 784 pixels would be 306,936 pairs and 6.8 million parameters, far
 # from the budgets of the paper's accuracy table; the preset has all pairs behind an embedding.
 _ROWS = (
     Preset(
