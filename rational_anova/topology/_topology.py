@@ -8,9 +8,12 @@ from typing import final
 from torch import Tensor
 
 from .._validation import integer, nonnegative
+from ._coupling import ROWS, Model, coupled_pairs, coupling
 from ._pairs import Indices, Pairs, neighbours, pairs_at, read_pairs, sample
-from ._screening import Table, read_table, strongest_pairs
+from ._residual import residual_pairs
+from ._screening import strongest_pairs
 from ._sizes import max_pairs, resolve_size
+from ._tables import Table, read_table
 from ._terms import Terms
 
 
@@ -107,6 +110,68 @@ class Topology(Terms):
         """
         table = read_table(X)
         return cls(table.shape[1], strongest_pairs(table, y, size))
+
+    @classmethod
+    def residual(
+        cls, X: Table, y: Table, size: int | str = "d", *, weight: Table | None = None
+    ) -> Topology:
+        """The pairs that explain most of what main effects leave of `y`, in index order.
+
+        Smooth main effects of all columns are fitted first, by ridge regression. A pair scores by
+        the share of the residual that products of functions of its two columns explain, free of
+        main effects and corrected for their number. Strong pairs are taken one after another and
+        leave the residual, so that a pair that merely resembles a strong one does not follow it.
+
+        Ranks of the columns stand for their values, so units and long tails do not matter. The
+        earlier pair wins a tie, and pairs with a constant column come last. Memory grows with
+        rows times features and with features^2.
+
+        Args:
+            X: table of shape (rows, features), at least two rows, finite.
+            y: target of shape (rows,), or several of shape (rows, targets), for instance
+                indicators of classes; each target is standardised.
+            size: how many pairs, a number or a rule (see `resolve_size`).
+            weight: weights of the rows, of shape (rows,), zero or more; equal when None.
+
+        >>> import numpy as np
+        >>> X = np.random.default_rng(0).normal(size=(200, 5))
+        >>> Topology.residual(X, np.sin(X[:, 0]) + X[:, 1] * X[:, 4], size=1).pairs
+        ((1, 4),)
+        """
+        table = read_table(X)
+        return cls(table.shape[1], residual_pairs(table, y, size, weight))
+
+    @classmethod
+    def gradient(
+        cls,
+        model: Model,
+        X: Table,
+        size: int | str = "d",
+        *,
+        rows: int | None = ROWS,
+        output: int | None = None,
+        seed: int | Tensor = 0,
+    ) -> Topology:
+        """The pairs with the largest mean |d2 f / dx_i dx_j| of a fitted `model`, in index order.
+
+        See `coupling`, which this ranks per standard deviation of the columns; the earlier pair
+        wins a tie.
+
+        Args:
+            model: fitted function on tensors, (n, features) to (n,) or (n, outputs), row by row,
+                for instance an `nn.Module`; smooth, so no ReLU network.
+            X: table of shape (rows, features), at least two rows, finite.
+            size: how many pairs, a number or a rule (see `resolve_size`).
+            rows: how many rows of X to average over, drawn without replacement; all when None.
+            output: the output to differentiate; None adds up |.| over all outputs.
+            seed: for drawing the rows, an integer, zero or more.
+
+        >>> X = [[0.1, 0.2, 0.3], [1.0, 0.0, 2.0], [2.0, 1.0, 4.0]]
+        >>> Topology.gradient(lambda x: x[:, 0] + x[:, 1] * x[:, 2], X, size=1).pairs
+        ((1, 2),)
+        """
+        matrix = coupling(model, X, rows=rows, output=output, seed=seed)
+        return cls(len(matrix), coupled_pairs(matrix, size))
 
     @classmethod
     def grid(
