@@ -1,9 +1,10 @@
-"""Writing of results: JSON with versions, moved into place when whole."""
+"""Writing of results: JSON with versions, moved into place when whole; rows one at a time."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import torch
 import rational_anova
 
 FOLDER = Path(__file__).parent / "results"
+FIGURES = Path(__file__).parents[1] / "docs" / "figures"
 
 
 def read(name: str) -> dict[str, Any]:
@@ -20,7 +22,7 @@ def read(name: str) -> dict[str, Any]:
     return json.loads(path.read_text()) if path.exists() else {}
 
 
-def write(name: str, result: dict[str, Any]) -> Path:
+def write(name: str, result: dict[str, Any], quiet: bool = False) -> Path:
     """Write a result, with the versions that made it."""
     versions = {"rational_anova": rational_anova.__version__, "torch": torch.__version__}
     FOLDER.mkdir(exist_ok=True)
@@ -30,5 +32,34 @@ def write(name: str, result: dict[str, Any]) -> Path:
         json.dumps({**result, "versions": versions}, indent=1, allow_nan=False) + "\n"
     )
     os.replace(temporary, path)
-    print(f"wrote {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}")
+    if not quiet:
+        shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+        print(f"wrote {shown}")
     return path
+
+
+class Log:
+    """Rows of a long experiment, each written as soon as it is there; a second run goes on.
+
+    Args:
+        name: of the file.
+        fresh: forget what is there.
+    """
+
+    def __init__(self, name: str, fresh: bool = False) -> None:
+        self.name = name
+        self.rows: list[dict[str, Any]] = [] if fresh else read(name).get("rows", [])
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
+
+    def has(self, **key: Any) -> bool:
+        """Say whether a row with these values is there."""
+        return any(all(row.get(k) == v for k, v in key.items()) for row in self.rows)
+
+    def add(self, **row: Any) -> None:
+        """Append a row and write the file."""
+        self.rows.append(row)
+        write(self.name, {"rows": self.rows}, quiet=True)
+        words = (f"{k}={v:.3g}" if isinstance(v, float) else f"{k}={v}" for k, v in row.items())
+        print("  ".join(words), flush=True)

@@ -1,6 +1,7 @@
 """Rational ANOVA Networks: learnable rational units on an explicit, sparse ANOVA topology."""
 
 from . import functional as functional
+from . import training as training
 from .budgets import Architecture as Architecture
 from .budgets import FlopCount as FlopCount
 from .budgets import count_flops as count_flops
@@ -23,6 +24,13 @@ from .networks import preset as preset
 from .serialization import load as load
 from .serialization import save as save
 from .topology import Topology as Topology
+from .training import Diverged as Diverged
+from .training import History as History
+from .training import fit as fit
+from .training import fit_path as fit_path
+from .training import prune as prune
+from .training import select_topology as select_topology
+from .training import sweep as sweep
 from .units import FitError as FitError
 from .units import Rational1d as Rational1d
 from .units import Rational2d as Rational2d

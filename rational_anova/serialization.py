@@ -52,6 +52,12 @@ def saveable(cls: M) -> M:
     return cls
 
 
+def remembered(model: nn.Module) -> dict[str, Any]:
+    """Return the arguments with which a model of this library was built, open to change."""
+    arguments: dict[str, Any] = vars(model)[_ARGUMENTS]
+    return arguments
+
+
 def _settled(model: nn.Module, name: str, value: Any) -> Any:
     """What a file says of an argument: pairs as they were drawn, no functions, no draws.
 
@@ -97,7 +103,7 @@ def save(model: nn.Module, path: str | os.PathLike[str]) -> None:
         )
     # Copies, because tied weights may not share memory in the file.
     tensors = {key: tensor.detach().clone() for key, tensor in model.state_dict().items()}
-    _write(Path(path), to_bytes(tensors, metadata=header))
+    write_whole(path, to_bytes(tensors, metadata=header))
 
 
 def load(path: str | os.PathLike[str], into: nn.Module | None = None) -> nn.Module:
@@ -235,7 +241,9 @@ def _differences(expected: dict[str, Tensor], found: dict[str, Tensor]) -> str:
     return "; ".join(wrong[:3]) + more
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file by way of a temporary one beside it: it appears whole or not at all."""
+    path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:

@@ -14,7 +14,7 @@ ORDER = [
     {"serialization"},
     {"units"},
     {"networks"},
-    {"budgets"},
+    {"budgets", "training"},
     {"cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}

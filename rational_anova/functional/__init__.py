@@ -6,6 +6,8 @@ from ._bases import BASES as BASES
 from ._bases import Base as Base
 from ._denominators import DENOMINATORS as DENOMINATORS
 from ._denominators import Denominator as Denominator
+from ._derivatives import by_row as by_row
+from ._derivatives import gradients as gradients
 from ._form import Form as Form
 from ._polynomial import Powers as Powers
 from ._polynomial import differentiate as differentiate

@@ -6,7 +6,7 @@ where r itself is small. All operations can be differentiated again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -16,7 +16,15 @@ from . import _polynomial as polynomial
 from ._form import Form, total
 from ._polynomial import Powers
 
-_BATCH = (0, 2)  # axes of (outer, units, inner) that coefficients are shared along
+
+def over_batch(rows: Tensor) -> Tensor:
+    """Sum (outer, units, inner) over the axes that coefficients are shared along."""
+    return rows.sum((0, 2))
+
+
+def by_row(rows: Tensor) -> Tensor:
+    """Keep every row: the derivatives then are a Jacobian."""
+    return rows
 
 
 class Gradients(NamedTuple):
@@ -36,8 +44,12 @@ def gradients(
     gate: Tensor | None,
     grad: Tensor,
     inputs: bool = True,
+    reduce: Callable[[Tensor], Tensor] = over_batch,
 ) -> Gradients:
-    """Return the derivatives of sum(grad * r); those of the inputs only if asked for."""
+    """Return the derivatives of sum(grad * r); those of the inputs only if asked for.
+
+    With `reduce=by_row` those of the coefficients are (..., outer, units, inner), not summed.
+    """
     open_gate = grad if gate is None else grad * gate
     ratios, tops, bottoms = [], [], []
     slopes: list[list[Tensor]] = [[] for _ in variables]
@@ -46,13 +58,13 @@ def gradients(
         d, qs = form.denominators(variables, bottom)
         ratio = polynomial.evaluate(above, form.numerator, variables) / d
         weight = open_gate / d  # d loss / d p
-        tops.append(torch.stack(polynomial.moments(weight, form.numerator, variables, _BATCH)))
+        tops.append(torch.stack(polynomial.moments(weight, form.numerator, variables, reduce)))
         if inputs:
             _collect(slopes, weight, above, form.numerator, variables)
         below, rows = -open_gate * ratio, []
         for q, part, powers in zip(qs, form.split(bottom), form.denominator, strict=True):
             weight = below * (form.kind.slope(q) / d)  # d loss / d q
-            rows += polynomial.moments(weight, powers, variables, _BATCH)
+            rows += polynomial.moments(weight, powers, variables, reduce)
             if inputs:
                 _collect(slopes, weight, part, powers, variables)
         bottoms.append(torch.stack(rows))
@@ -61,7 +73,7 @@ def gradients(
         _input_gradients(form, variables, slopes, gate, grad) if inputs else [],
         torch.stack(tops),
         torch.stack(bottoms),
-        None if gate is None else (grad * _beyond_base(form, variables, ratios)).sum(_BATCH),
+        None if gate is None else reduce(grad * _beyond_base(form, variables, ratios)),
     )
 
 

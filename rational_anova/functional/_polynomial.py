@@ -7,7 +7,7 @@ works for any number of variables, so one- and two-dimensional units share every
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -60,15 +60,18 @@ def differentiate(
 
 
 def moments(
-    weight: Tensor, powers: Powers, variables: Sequence[Tensor], axes: tuple[int, ...]
+    weight: Tensor,
+    powers: Powers,
+    variables: Sequence[Tensor],
+    reduce: Callable[[Tensor], Tensor],
 ) -> list[Tensor]:
-    """Sum weight * monomial over `axes`, one result for each monomial."""
+    """Reduce weight * monomial, one result for each monomial."""
     sums: dict[tuple[int, ...], Tensor] = {}
 
     def visit(product: Tensor, wanted: Iterable[tuple[int, ...]], chosen: tuple[int, ...]) -> None:
         depth = len(chosen)
         if depth == len(variables):
-            sums[chosen] = product.sum(axes)
+            sums[chosen] = reduce(product)
             return
         for power in range(max(row[depth] for row in wanted) + 1):
             if power:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import _validation as check
-from ..serialization import saveable
+from ..serialization import remembered, saveable
 from ..topology import Topology
 from ..units import Rational1d, Rational2d
 from ..units._symbolic import number, symbols
@@ -28,6 +28,12 @@ def as_topology(value: Topology | str | int | None, features: int) -> Topology:
             f"build it with Topology.random({features}, ...) or the like"
         )
     return value
+
+
+def _copy_units(source: nn.Module, target: nn.Module, kept: list[tuple[int, int]]) -> None:
+    into, out_of = (list(each) for each in zip(*kept, strict=True))
+    for name, parameter in target.named_parameters():
+        parameter[..., into] = getattr(source, name)[..., out_of]
 
 
 @saveable
@@ -141,6 +147,93 @@ class RAN(nn.Module):
         """Return f(x)."""
         phi = self.features(x)
         return phi.sum(-1, keepdim=True) if self.head is None else self.head(phi)
+
+    @torch.no_grad()
+    def rewire(self, topology: Topology) -> RAN:
+        """Change the terms in place: those that stay keep their coefficients, new ones start.
+
+        Terms that go are lost. An optimiser made before does not know the new parameters.
+
+        Args:
+            topology: the terms to have from now on.
+
+        Example:
+            >>> net = RAN(3, topology="all").rewire(Topology.of([(0, 2)], features=3))
+            >>> net.pair.numerator.shape, net(torch.zeros(4, 3)).shape
+            (torch.Size([6, 1]), torch.Size([4, 1]))
+        """
+        like = next(self.parameters())
+        fresh = RAN(
+            **{
+                **remembered(self),
+                "topology": as_topology(topology, self.in_features),
+                "device": like.device,
+                "dtype": like.dtype,
+            }
+        )
+        fresh.requires_grad_(like.requires_grad)
+        old, new = self.topology, fresh.topology
+        columns = []
+        for name, before, after in (("main", old.mains, new.mains), ("pair", old.pairs, new.pairs)):
+            place = {term: n for n, term in enumerate(before)}
+            kept = [(n, place[term]) for n, term in enumerate(after) if term in place]
+            if kept:
+                _copy_units(getattr(self, name), getattr(fresh, name), kept)
+            shift = (new.num_mains, old.num_mains) if name == "pair" else (0, 0)
+            columns += [(n + shift[0], m + shift[1]) for n, m in kept]
+        if self.head is not None and fresh.head is not None:
+            fresh.head.bias.copy_(self.head.bias)
+            for n, m in columns:
+                fresh.head.weight[:, n] = self.head.weight[:, m]
+        for name in ("topology", "main", "pair", "head", "_mains"):
+            setattr(self, name, getattr(fresh, name))
+        remembered(self)["topology"] = new
+        return self
+
+    def jacobian(
+        self,
+        x: Tensor,  # (rows, in_features)
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return f(x), and its derivatives with respect to all parameters, by hand.
+
+        Args:
+            x: (rows, in_features).
+
+        Returns:
+            f(x) of shape (rows, outputs), and (rows, outputs, ...) for each parameter by name.
+
+        Example:
+            >>> value, rows = RAN(3, topology="all").jacobian(torch.zeros(7, 3))
+            >>> rows["pair.numerator"].shape  # six monomials, three pairs
+            torch.Size([7, 1, 6, 3])
+        """
+        check.features(check.floating(x), self.in_features)
+        result: dict[str, Tensor] = {}
+        values, done = [], 0
+        chosen = x if self._mains is None else x.index_select(-1, self._mains)
+        for name, unit, inputs in (("main", self.main, chosen), ("pair", self.pair, x)):
+            if unit is None:
+                continue
+            value, rows = unit.jacobian(inputs)
+            values.append(value)
+            span = slice(done, done + unit.units)
+            result |= {f"{name}.{key}": self._through_head(r, span) for key, r in rows.items()}
+            done = span.stop
+        phi = torch.cat(values, -1)
+        if self.head is None:
+            return phi.sum(-1, keepdim=True), result
+        own = torch.eye(self.out_features, dtype=phi.dtype, device=phi.device)
+        result["head.weight"] = own[None, :, :, None] * phi[:, None, None, :]
+        result["head.bias"] = own.expand(len(phi), -1, -1)
+        weight, bias = self.head.weight.detach(), self.head.bias.detach()
+        return torch.nn.functional.linear(phi, weight.to(phi), bias.to(phi)), result
+
+    def _through_head(self, rows: Tensor, span: slice) -> Tensor:
+        """Turn d(term) into d(output): (rows, ..., terms) to (rows, outputs, ..., terms)."""
+        if self.head is None:
+            return rows.unsqueeze(1)
+        weight = self.head.weight.detach()[:, span].to(rows)
+        return rows.unsqueeze(1) * weight.reshape(len(weight), *[1] * (rows.dim() - 2), -1)
 
     def to_sympy(self, names: Sequence[Any] | None = None) -> list[sympy.Expr]:
         """Return the formula of each output, exactly as the network computes it.

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import _validation as check
+from .. import functional as F
 from ..functional import BASES, DENOMINATORS, Form
 from ._samples import FitError
 from ._start import further_heads, start
@@ -134,6 +135,50 @@ class RationalUnit(nn.Module, abc.ABC):
             heads = self._heads(self.denominator).unsqueeze(-1).to(variables[0].dtype)
             values = [self.form.denominators(variables, rows)[0] for rows in heads]
             return torch.stack([v.expand_as(variables[0]).amin((0, 2)) for v in values]).amin(0)
+
+    def jacobian(
+        self,
+        x: Tensor,  # (rows, features)
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the outputs, and their derivatives with respect to the parameters, row by row.
+
+        Output u depends on the coefficients of unit u alone, so one number for each row and
+        coefficient is all there is.
+
+        Args:
+            x: (rows, features); the units must not be shared among features.
+
+        Returns:
+            The outputs (rows, units), and (rows, ...) in its shape for each parameter by name.
+        """
+        variables = self._variables(x.to(check.compute_dtype(x, self.numerator)))
+        if x.dim() != 2 or variables[0].shape[2] != 1:
+            raise ValueError(
+                "jacobian needs x of shape (rows, features) and one unit for each feature, got "
+                f"shape {tuple(x.shape)} for {self.units} units"
+            )
+        top, bottom = (
+            self._heads(rows.detach()).unsqueeze(-1).to(variables[0].dtype)
+            for rows in (self.numerator, self.denominator)
+        )
+        gate = None if self.gate is None else self.gate.detach().unsqueeze(-1).to(top)
+        parts = F.gradients(
+            self.form,
+            variables,
+            top,
+            bottom,
+            gate,
+            torch.ones_like(variables[0]),
+            inputs=False,
+            reduce=F.by_row,
+        )
+        result = {
+            name: rows.squeeze(-1).movedim(2, 0).reshape(len(x), *getattr(self, name).shape)
+            for name, rows in (("numerator", parts.numerator), ("denominator", parts.denominator))
+        }
+        if parts.gate is not None:
+            result["gate"] = parts.gate.squeeze(-1)
+        return self.form.value(variables, top, bottom, gate).squeeze(-1), result
 
     @abc.abstractmethod
     def to_sympy(self, names: Sequence[Any] | None = None) -> list[sympy.Expr]:

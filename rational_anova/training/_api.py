@@ -1,0 +1,251 @@
+"""The verbs people type: `fit`, `fit_path`, `sweep`, `select_topology`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import joblib
+from rich.console import Console
+from torch import nn
+
+from .. import _validation as check
+from ..networks import RAN
+from ..topology import Topology
+from ._check import learnable, outputs_of, prepare_source
+from ._data import Data, Rows, read, split
+from ._fit import Settings, run
+from ._history import History
+from ._losses import Loss, resolve_loss
+from ._path import Path, follow
+from ._restarts import Sweep, best_of, combinations, trial
+from ._select import METHODS, choose_pairs
+
+
+def fit(
+    model: nn.Module,
+    data: Data,
+    *,
+    validation: float | Data | None = None,
+    loss: str | Loss = "auto",
+    optimizer: str = "auto",
+    epochs: int | None = None,
+    batch_size: int | None = None,
+    learning_rate: float | None = None,
+    weight_decay: float = 0.0,
+    denominator_rate: float = 1.0,
+    gate_rate: float = 1.0,
+    denominator_decay: float | None = None,
+    schedule: str = "constant",
+    warmup: float = 0.0,
+    clip: float | None = None,
+    penalty: float = 0.0,
+    topology: str | None = None,
+    size: int | str = "d",
+    patience: int | None = None,
+    restarts: int = 1,
+    restart_noise: float = 0.1,
+    n_jobs: int = 1,
+    seed: int = 0,
+    precision: str = "full",
+    time_limit: float | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
+    resume: bool = True,
+    progress: bool | Console = False,
+) -> History:
+    """Train a model in place, and return the record of it.
+
+    With validation rows the model is left at its best epoch on them, without at its last; under a
+    penalty always at its last, since that is where the dropped terms are zero.
+
+    Args:
+        model: any `nn.Module` from (rows, ...) to (rows, outputs).
+        data: (X, y) or (X, y, weight) of tensors, NumPy arrays, pandas tables or lists; a Dataset
+            or DataLoader; or a dictionary with `train_input`, `train_label`, and perhaps
+            `test_input`, `test_label`, whose loss is recorded and decides nothing.
+        validation: a share of the rows to hold out, or data in any of these forms.
+        loss: `mse`, `mae`, `huber` (or `training.huber(delta)`), `binary` (logits), `multiclass`
+            (logits); `auto` takes `binary` for booleans with one output, `multiclass` for whole
+            numbers with several, else `mse`.
+        optimizer: `adam`, `adamw`, `lbfgs` (strong Wolfe, all rows), `lm` (Levenberg-Marquardt in
+            float64, all rows; Gauss-Newton for other losses than squares). `auto` takes `lm` for
+            small models on data in memory and `adam` otherwise; the record says which and why.
+        epochs: passes over the data; for `lbfgs` (20 iterations) and `lm` steps. By default some
+            5,000 steps of Adam, 100 of `lbfgs`, 200 of `lm`.
+        batch_size: rows in a batch of Adam; by default all up to 1,024 rows, else 256.
+        learning_rate: by default 2e-3 for Adam, 1 for the line search of `lbfgs`.
+        weight_decay: as in torch for `adam` and `adamw`; `lbfgs` and `lm` add
+            weight_decay |v|^2 / 2 to the loss (a ridge). Gates do not decay.
+        denominator_rate: the denominators' learning rate, as a multiple.
+        gate_rate: the gates' learning rate, as a multiple.
+        denominator_decay: weight decay of the denominators, if it is to be another.
+        schedule: `constant` or `cosine`, for Adam.
+        warmup: share of the steps over which Adam's rate rises from zero.
+        clip: largest norm of the gradient, for Adam.
+        penalty: group lasso on the terms of a RAN or the pairs of a DeepRAN (see `prune`).
+        topology: choose the pairs of a RAN first, by `residual`, `gradient`, `learned`, `top-k`,
+            `correlation` or `random`, on the training rows; the model is rewired in place.
+        size: how many pairs then, a number or a rule such as "0.5d".
+        patience: epochs without a better validation loss after which to stop.
+        restarts: number of starts; the first is the model as it is, the others are drawn anew.
+        restart_noise: standard deviation that is added to the coefficients of those.
+        n_jobs: how many restarts run at once, through joblib and its backends.
+        seed: of shuffling, of the split and of the restarts.
+        precision: `full`, `bf16` or `fp16` (autocast), for Adam.
+        time_limit: seconds after which to stop.
+        checkpoint: a file to save the run in and, if it is there, to go on from.
+        checkpoint_every: seconds between two saves.
+        resume: False starts anew and overwrites the file.
+        progress: show a line with losses, rate and time left; True or a rich Console.
+
+    Example:
+        >>> import torch
+        >>> X = torch.linspace(-1, 1, 50, dtype=torch.float64)[:, None]
+        >>> net = RAN(1, topology="none", denominator="square", base="zero", dtype=torch.float64)
+        >>> history = fit(net, (X, 1 / (1 + 25 * X**2)))
+        >>> history.optimizer, history.training_loss < 1e-25
+        ('lm', True)
+    """
+    settings = Settings(
+        loss=loss,
+        optimizer=optimizer,
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        weight_decay=weight_decay,
+        denominator_rate=denominator_rate,
+        gate_rate=gate_rate,
+        denominator_decay=denominator_decay,
+        schedule=schedule,
+        warmup=warmup,
+        clip=clip,
+        penalty=penalty,
+        patience=patience,
+        seed=seed,
+        split_seed=seed,
+        precision=precision,
+        time_limit=time_limit,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+        resume=resume,
+        progress=progress,
+    )
+    if patience is not None and validation is None:
+        raise ValueError(f"patience={patience} needs validation rows; give validation=0.2 or data")
+    count = check.integer(restarts, "restarts", 1)
+    if topology is not None:
+        chosen = select_topology(
+            model, data, topology, size, validation=validation, loss=loss, seed=seed
+        )
+        assert isinstance(model, RAN)
+        model.rewire(chosen)
+    if count == 1:
+        return run(model, data, validation, settings)
+    noise = check.nonnegative(restart_noise, "restart_noise")
+    return best_of(model, data, validation, settings, count, noise, n_jobs)
+
+
+def fit_path(
+    model: nn.Module,
+    data: Data,
+    *,
+    validation: float | Data,
+    penalties: Sequence[float] | int = 12,
+    tolerance: float = 0.02,
+    refit: bool = True,
+    **settings: Any,
+) -> Path:
+    """Fit under ever stronger group lasso, each fit from the last, and choose by validation.
+
+    Args:
+        model: a RAN or DeepRAN; it is not changed.
+        data: as in `fit`.
+        validation: as in `fit`; the choice is made on it.
+        penalties: their strengths, or how many to spread below the one that drops everything.
+        tolerance: the fewest terms win among points whose validation loss is at most this share
+            above the least.
+        refit: train the pruned model once more without the penalty, which shrinks what it keeps.
+        settings: further arguments of `fit`.
+    """
+    share = check.nonnegative(tolerance, "tolerance")
+    return follow(model, data, validation, Settings.of(settings), penalties, share, refit)
+
+
+def sweep(
+    model: nn.Module | Callable[..., nn.Module],
+    data: Data,
+    grid: Mapping[str, Sequence[Any]],
+    *,
+    validation: float | Data | None = None,
+    n_jobs: int = 1,
+    **settings: Any,
+) -> Sweep:
+    """Fit every combination of a grid, through joblib: threads, processes, Dask or Ray.
+
+    Choose the backend as usual, for instance with `joblib.parallel_config("dask")`.
+
+    Args:
+        model: a model, of which each trial fits a copy; or a function that makes one.
+        data: as in `fit`.
+        grid: lists of values by name: arguments of `fit`, and arguments of the function.
+        validation: as in `fit`; all trials share the same rows.
+        n_jobs: how many run at once.
+        settings: arguments of `fit` that all trials share.
+    """
+    Settings.of(settings)
+    jobs = (
+        joblib.delayed(trial)(model, data, validation, chosen, settings)
+        for chosen in combinations(grid)
+    )
+    return Sweep(joblib.Parallel(n_jobs=n_jobs)(jobs))
+
+
+def select_topology(
+    model: nn.Module,
+    data: Data,
+    method: str = "residual",
+    size: int | str = "d",
+    *,
+    validation: float | Data | None = None,
+    loss: str | Loss = "auto",
+    seed: int = 0,
+) -> Topology:
+    """Choose the pairs of a RAN from data.
+
+    Args:
+        model: a RAN; its units are those that `learned` and `top-k` train. It is not changed.
+        data: in memory, as in `fit`.
+        method: `residual`: what products of two inputs explain of what main effects leave over.
+            `gradient`: mixed second derivatives of a small smooth network (the paper's C_ij).
+            `learned`: many pairs under a rising group lasso, survivors kept. `top-k`: many pairs
+            without one, the most varying kept. `correlation` and `random` as in `Topology`.
+        size: how many pairs, a number or a rule such as "0.5d".
+        validation: as in `fit`: these rows are not looked at.
+        loss: as in `fit`.
+        seed: of the split and of all training.
+
+    Example:
+        >>> import torch
+        >>> X = torch.randn(200, 5, generator=torch.Generator().manual_seed(0))
+        >>> select_topology(RAN(5), (X, X[:, 0] + X[:, 1] * X[:, 3]), size=1).pairs
+        ((1, 3),)
+    """
+    if not isinstance(model, RAN):
+        raise TypeError(
+            f"choosing pairs from data needs a RAN, got {type(model).__name__}; for other networks "
+            "choose with Topology.residual(X, y) or the like, and build them with it"
+        )
+    check.choice(method, METHODS, "topology (how to choose it)")
+    train, _ = read(data, 256, seed)
+    if isinstance(validation, float):
+        train, _ = split(train, validation, seed)
+    if not isinstance(train, Rows):
+        raise TypeError("choosing pairs needs data in memory: (X, y), not a Dataset or DataLoader")
+    outputs = outputs_of(model, train)
+    chosen = resolve_loss(loss, train.batch.y[:1], outputs)
+    ready = prepare_source(train, chosen, outputs, model)
+    learnable(ready)
+    assert isinstance(ready, Rows)
+    return choose_pairs(model, ready, chosen, method, size, seed)

@@ -1,0 +1,234 @@
+"""Data in the forms people have them, read once into one: batches of inputs, targets, weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
+
+Data: TypeAlias = Any  # a pair or triple of arrays, a mapping, a Dataset or a DataLoader
+
+_KEYS = ("train_input", "train_label", "train_weight", "test_input", "test_label", "test_weight")
+_SEED_STEP = 1_000_003  # a prime: no two pairs of seed and epoch in use share an order
+
+
+class Batch(NamedTuple):
+    """Inputs (rows, ...), targets (rows, ...) and weights (rows,) or None."""
+
+    x: Tensor
+    y: Tensor
+    weight: Tensor | None
+
+
+class Rows:
+    """Data held in memory.
+
+    Args:
+        x: inputs.
+        y: targets.
+        weight: one number for each row, or None.
+    """
+
+    def __init__(self, x: Tensor, y: Tensor, weight: Tensor | None = None) -> None:
+        self.batch = Batch(x, y, weight)
+
+    def __len__(self) -> int:
+        return len(self.batch.x)
+
+    def chunks(self, size: int) -> Iterator[Batch]:
+        """Yield all rows in order, `size` at a time."""
+        for first in range(0, len(self), size):
+            yield self.take(slice(first, first + size))
+
+    def batches(self, size: int, seed: int, epoch: int) -> Iterator[Batch]:
+        """Yield all rows in an order that seed and epoch alone determine."""
+        if size >= len(self):
+            yield self.batch
+            return
+        generator = torch.Generator().manual_seed(seed * _SEED_STEP + epoch)
+        for rows in torch.randperm(len(self), generator=generator).split(size):
+            yield self.take(rows)
+
+    def steps(self, size: int) -> int:
+        """Return the number of batches of an epoch."""
+        return -(-len(self) // size)
+
+    def take(self, rows: Any) -> Batch:
+        """Return some of the rows."""
+        x, y, weight = self.batch
+        return Batch(x[rows], y[rows], None if weight is None else weight[rows])
+
+
+class Stream:
+    """Data that a DataLoader brings, batch by batch, in its own order.
+
+    Args:
+        loader: yields (x, y) or (x, y, weight).
+        rows: how many rows it has.
+    """
+
+    def __init__(self, loader: DataLoader[Any], rows: int) -> None:
+        self.loader = loader
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def chunks(self, size: int) -> Iterator[Batch]:
+        """Yield all rows, never more than `size` at a time."""
+        for batch in self.loader:
+            yield from Rows(*unpack(batch, "a batch of the loader")).chunks(size)
+
+    def batches(self, size: int, seed: int, epoch: int) -> Iterator[Batch]:
+        """Yield the batches of the loader as they come."""
+        for batch in self.loader:
+            yield Rows(*unpack(batch, "a batch of the loader")).batch
+
+    def steps(self, size: int) -> int:
+        """Return the number of batches of an epoch."""
+        return len(self.loader)
+
+
+Source: TypeAlias = Rows | Stream
+
+
+def read(data: Data, batch_size: int, seed: int) -> tuple[Source, Source | None]:
+    """Return the training data, and the test data that a mapping may bring along."""
+    if isinstance(data, Mapping):
+        unknown = set(data) - set(_KEYS)
+        if unknown or "train_input" not in data or "train_label" not in data:
+            raise ValueError(
+                f"a dictionary of data needs 'train_input' and 'train_label' and may have "
+                f"{', '.join(map(repr, _KEYS[2:]))}; got the keys {sorted(map(str, data))}"
+            )
+        train, test = ([data.get(f"{part}_{k}") for k in ("input", "label", "weight")]
+                       for part in ("train", "test"))  # fmt: skip
+        return _rows(train, "train_"), None if test[0] is None else _rows(test, "test_")
+    if isinstance(data, TensorDataset):
+        return Rows(*unpack(data.tensors, "a TensorDataset")), None
+    if isinstance(data, DataLoader):
+        return _stream(data), None
+    if isinstance(data, Dataset):
+        generator = torch.Generator().manual_seed(seed)
+        return _stream(DataLoader(data, batch_size, shuffle=True, generator=generator)), None
+    return Rows(*unpack(data, "data")), None
+
+
+def _rows(parts: list[Any], prefix: str) -> Rows:
+    if parts[1] is None:
+        raise ValueError(f"data has '{prefix}input' but no '{prefix}label'")
+    return Rows(*unpack([part for part in parts if part is not None], "data"))
+
+
+def _stream(loader: DataLoader[Any]) -> Stream:
+    dataset: Any = loader.dataset
+    try:
+        rows = len(dataset)
+    except TypeError:
+        raise TypeError(
+            "an iterable Dataset without a length cannot be trained on in epochs; give it __len__, "
+            "or use a map-style Dataset"
+        ) from None
+    return Stream(loader, rows)
+
+
+def unpack(parts: Any, what: str) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Return (x, y) or (x, y, weight) as tensors of equal length."""
+    if not isinstance(parts, tuple | list) or len(parts) not in (2, 3):
+        size = f" of {len(parts)}" if isinstance(parts, tuple | list) else ""
+        raise TypeError(
+            f"{what} must be (X, y) or (X, y, weight), a dictionary with 'train_input' and "
+            f"'train_label', a Dataset or a DataLoader; got {type(parts).__name__}{size}"
+        )
+    x, y = as_tensor(parts[0], "X"), as_tensor(parts[1], "y")
+    weight = as_tensor(parts[2], "weight") if len(parts) == 3 and parts[2] is not None else None
+    if x.dim() == 1:
+        x = x.unsqueeze(-1)
+    for name, each in (("y", y), ("weight", weight)):
+        if each is not None and (each.dim() == 0 or len(each) != len(x)):
+            raise ValueError(
+                f"X has {len(x)} rows, {name} has shape {tuple(each.shape)}; "
+                "they must have as many rows"
+            )
+    if weight is not None and weight.dim() == 2 and weight.shape[1] == 1:
+        weight = weight.squeeze(1)
+    return x, y, weight
+
+
+def as_tensor(values: Any, name: str) -> Tensor:
+    """Return an array, a table of pandas or a list as a tensor; names what is not a number."""
+    if isinstance(values, Tensor):
+        return values.detach()
+    columns = getattr(values, "columns", None)
+    array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
+    if array.dtype.kind == "O":
+        array = _from_objects(array, name, columns)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"{name} must hold numbers, got dtype {array.dtype}; encode categories and labels as "
+            "numbers first"
+        )
+    if array.dtype == np.float16 or array.dtype.itemsize > 8:
+        array = array.astype(np.float64)
+    if array.dtype.kind == "u" and array.dtype.itemsize > 1:
+        array = array.astype(np.int64)
+    return torch.from_numpy(np.array(array, order="C"))
+
+
+def _from_objects(array: Any, name: str, columns: Any) -> Any:
+    """Turn a table of mixed columns into floats, or say which column is none."""
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        pass
+    table = array.reshape(len(array), -1)
+    for n in range(table.shape[1]):
+        try:
+            table[:, n].astype(np.float64)
+        except (TypeError, ValueError):
+            label = f"column {columns[n]!r}" if columns is not None else f"column {n}"
+            example = next((v for v in table[:, n] if not isinstance(v, int | float)), "?")
+            raise TypeError(
+                f"{label} of {name} is not numeric (it has {example!r}); encode it as numbers first"
+            ) from None
+    raise TypeError(f"{name} must hold numbers")
+
+
+def split(source: Source, fraction: float, seed: int) -> tuple[Source, Source]:
+    """Set a share of the rows aside, the same ones for the same seed."""
+    count = round(fraction * len(source))
+    if not 0 < fraction < 1 or not 0 < count < len(source) - 1:
+        raise ValueError(
+            f"validation={fraction:g} of {len(source)} rows leaves {count} for validation and "
+            f"{len(source) - count} for training; both need rows (training two or more), so give "
+            "another share, or the validation data themselves as (X, y)"
+        )
+    order = torch.randperm(len(source), generator=torch.Generator().manual_seed(seed))
+    held, kept = order[:count], order[count:]
+    if isinstance(source, Rows):
+        return Rows(*source.take(kept)), Rows(*source.take(held))
+    size = source.loader.batch_size
+    if size is None:
+        raise ValueError(
+            "validation as a share needs a DataLoader with a batch_size; pass another DataLoader "
+            "as validation instead"
+        )
+    dataset: Any = source.loader.dataset
+    generator = torch.Generator().manual_seed(seed)
+    parts = (Subset(dataset, rows.tolist()) for rows in (kept, held))
+    train, test = (
+        DataLoader(
+            part,
+            size,
+            shuffle=n == 0,
+            generator=generator,
+            num_workers=source.loader.num_workers,
+            collate_fn=source.loader.collate_fn,
+        )
+        for n, part in enumerate(parts)
+    )
+    return Stream(train, len(kept)), Stream(test, len(held))

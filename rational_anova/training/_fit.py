@@ -1,0 +1,280 @@
+"""`fit`: read the data, choose the optimiser, run the loop."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from torch import nn
+
+from .. import _validation as check
+from . import _checkpoint as checkpoints
+from ._check import device_of, dtype_of, learnable, outputs_of, prepare, prepare_source
+from ._covariance import covariance
+from ._data import Batch, Data, Rows, Source, read, split
+from ._first_order import LBFGS, FirstOrder
+from ._groups import Rates, parameter_groups, ridge, ridge_vector
+from ._guard import Guard
+from ._history import History
+from ._jacobian import evaluate
+from ._lm import LevenbergMarquardt
+from ._loop import Loop, Plan, Stepper
+from ._losses import Loss, resolve_loss
+from ._penalty import Penalty
+from ._terms import open_gates
+from ._vector import Vector
+
+OPTIMIZERS = ("auto", "adam", "adamw", "lbfgs", "lm")
+PRECISIONS = {"full": None, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+_RATES = {"adam": 2e-3, "adamw": 2e-3, "lbfgs": 1.0, "lm": 1.0}
+_FULL, _BATCH = 1024, 256  # rows up to which the batch is all of them; else its size
+_STEPS = 5000  # of Adam, by default
+_EPOCHS = {"lbfgs": 100, "lm": 200}
+_RECORDS = 500
+# `lm` by default up to so many parameters, and so many operations in J^T J.
+_LM_SIZE, _LM_WORK = 1500, 2e10
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The arguments of `fit` that one run needs."""
+
+    loss: str | Loss = "auto"
+    optimizer: str = "auto"
+    epochs: int | None = None
+    batch_size: int | None = None
+    learning_rate: float | None = None
+    weight_decay: float = 0.0
+    denominator_rate: float = 1.0
+    gate_rate: float = 1.0
+    denominator_decay: float | None = None
+    schedule: str = "constant"
+    warmup: float = 0.0
+    clip: float | None = None
+    penalty: float = 0.0
+    patience: int | None = None
+    seed: int = 0
+    split_seed: int = 0
+    precision: str = "full"
+    time_limit: float | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+    checkpoint_every: float = 30.0
+    resume: bool = True
+    progress: bool | Console = False
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Settings:
+        """Make settings from keywords; an unknown one is answered with the nearest known."""
+        known = [field.name for field in fields(cls) if field.name != "split_seed"]
+        for name in given:
+            check.choice(name, known, "a setting of fit")
+        return cls(**{"split_seed": given.get("seed", 0), **given})
+
+    def __post_init__(self) -> None:
+        check.choice(self.optimizer, OPTIMIZERS, "optimizer")
+        check.choice(self.schedule, ("constant", "cosine"), "schedule")
+        check.choice(self.precision, PRECISIONS, "precision")
+        check.integer(self.seed, "seed")
+        for name in ("epochs", "batch_size", "patience"):
+            if getattr(self, name) is not None:
+                check.integer(getattr(self, name), name, 1)
+        names = ("weight_decay", "denominator_rate", "gate_rate", "warmup", "penalty")
+        for name in (*names, "checkpoint_every"):
+            check.nonnegative(getattr(self, name), name)
+        for name in ("learning_rate", "clip", "time_limit"):
+            value = getattr(self, name)
+            if value is not None and check.real(value, name) <= 0:
+                raise ValueError(f"{name} must be > 0, got {value}")
+        if self.denominator_decay is not None:
+            check.nonnegative(self.denominator_decay, "denominator_decay")
+        if self.warmup > 1:
+            raise ValueError(f"warmup is a share of all steps, at most 1, got {self.warmup}")
+
+    def rates(self, optimizer: str) -> Rates:
+        """Return learning rates and decays for an optimiser."""
+        own = self.weight_decay if self.denominator_decay is None else self.denominator_decay
+        rate = _RATES[optimizer] if self.learning_rate is None else self.learning_rate
+        return Rates(rate, self.weight_decay, self.denominator_rate, self.gate_rate, own)
+
+
+def run(model: nn.Module, data: Data, validation: Any, settings: Settings) -> History:
+    """Fit a model once; see `fit`."""
+    batch = settings.batch_size or _BATCH
+    train, test = read(data, batch, settings.seed)
+    if len(train) < 2:
+        raise ValueError(f"data has {len(train)} rows; two or more are needed to learn from")
+    held: Source | None = None
+    if isinstance(validation, float | int) and not isinstance(validation, bool):
+        train, held = split(train, float(validation), settings.split_seed)
+    elif validation is not None:
+        held, _ = read(validation, batch, settings.seed)
+        if not len(held):
+            raise ValueError("the validation data have no rows")
+    outputs = outputs_of(model, train)
+    loss = resolve_loss(settings.loss, next(iter(train.chunks(1))).y, outputs)
+    name, reason = choose(settings, model, train, outputs)
+    # Gauss-Newton curvature squares the condition of the problem: float32 would not do.
+    work = model if name != "lm" or dtype_of(model) == torch.float64 else _double(model)
+    sources = (
+        prepare_source(train, loss, outputs, work),
+        None if held is None else prepare_source(held, loss, outputs, work, "validation "),
+        None if test is None else prepare_source(test, loss, outputs, work, "test "),
+    )
+    learnable(sources[0])
+    history = History(name, reason, loss.name, seed=settings.seed)
+    mode = model.training
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(settings.seed)
+            _train(work, name, sources, loss, outputs, settings, history)
+    finally:
+        if work is not model:
+            model.load_state_dict(work.state_dict())
+        model.train(mode)
+    return history
+
+
+def choose(settings: Settings, model: nn.Module, train: Source, outputs: int) -> tuple[str, str]:
+    """Return the optimiser and why."""
+    if settings.optimizer != "auto":
+        return settings.optimizer, "as asked"
+    size, rows = Vector(model).size, len(train)
+    sizes = f"{size:,} parameters, {rows:,} rows"
+    if settings.batch_size is not None or not isinstance(train, Rows):
+        return "adam", f"chosen: batches, {sizes}"
+    if size <= _LM_SIZE and rows * outputs * size**2 <= _LM_WORK:
+        return "lm", f"chosen: {sizes}"
+    return "adam", f"chosen: {sizes}, too many for lm"
+
+
+def _train(
+    model: nn.Module,
+    name: str,
+    sources: tuple[Source, Source | None, Source | None],
+    loss: Loss,
+    outputs: int,
+    settings: Settings,
+    history: History,
+) -> None:
+    _refuse(name, settings)
+    penalty = Penalty(model, settings.penalty) if settings.penalty else None
+    plan = _plan(name, sources[0], settings)
+    rates = settings.rates(name)
+    with _gates(model, penalty):
+        stepper = _stepper(model, name, sources[0], loss, outputs, settings, rates, penalty)
+        mark = checkpoints.fingerprint(model, sources[0], _identity(settings, name, loss, plan))
+        loop = Loop(model, stepper, sources, loss, outputs, plan, history, mark)
+        if plan.checkpoint is not None and plan.checkpoint.exists() and settings.resume:
+            loop.resume(checkpoints.read(plan.checkpoint, mark))
+        loop.run()
+        if name == "lm":
+            history.covariance = covariance(
+                model, sources[0], loss, outputs, ridge_vector(model, rates)
+            )
+    _measure(model, sources, loss, outputs, history)
+
+
+def _gates(model: nn.Module, penalty: Penalty | None) -> Any:
+    return contextlib.nullcontext() if penalty is None else open_gates(model)
+
+
+def _measure(model: nn.Module, sources: Any, loss: Loss, outputs: int, history: History) -> None:
+    """Evaluate the model as it is left behind, and look at its denominators."""
+    model.eval()
+    guard = Guard(model)
+    with guard:
+        history.training_loss = evaluate(model, sources[0], loss, outputs)
+        if sources[1] is not None:
+            history.validation_loss = evaluate(model, sources[1], loss, outputs)
+    for name in guard.crossed():
+        warnings.warn(
+            f"the polynomial denominator of {name} is zero or less somewhere on the data, so the "
+            "model has a pole among them; fit with optimizer='lm', which keeps it positive, or "
+            "take another denominator",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+
+
+def _refuse(name: str, settings: Settings) -> None:
+    if settings.penalty and name == "lbfgs":
+        raise ValueError(
+            f"penalty={settings.penalty:g} needs proximal steps, which lbfgs cannot take; "
+            "use optimizer='adam', 'adamw' or 'lm'"
+        )
+    if name in ("lm", "lbfgs") and settings.batch_size is not None:
+        raise ValueError(
+            f"{name} works on all rows at once, got batch_size={settings.batch_size}; "
+            "leave it out, or use optimizer='adam'"
+        )
+
+
+def _plan(name: str, train: Source, settings: Settings) -> Plan:
+    full = isinstance(train, Rows) and len(train) <= _FULL
+    batch = settings.batch_size or (len(train) if full else _BATCH)
+    steps = train.steps(batch)
+    epochs = settings.epochs or _EPOCHS.get(name) or max(10, -(-_STEPS // steps))
+    every = 1 if settings.patience is not None else max(1, epochs // _RECORDS)
+    path = None if settings.checkpoint is None else Path(settings.checkpoint)
+    return Plan(
+        epochs,
+        batch,
+        settings.schedule,
+        settings.warmup,
+        settings.patience,
+        settings.time_limit,
+        settings.seed,
+        every,
+        not settings.penalty,
+        path,
+        settings.checkpoint_every,
+        settings.progress,
+    )
+
+
+def _identity(settings: Settings, name: str, loss: Loss, plan: Plan) -> dict[str, Any]:
+    """Return what two runs must share for one to go on from the other's checkpoint."""
+    kept = ("learning_rate", "weight_decay", "denominator_rate", "gate_rate", "denominator_decay",
+            "schedule", "warmup", "clip", "penalty", "seed", "precision")  # fmt: skip
+    identity = {key: getattr(settings, key) for key in kept}
+    identity |= {"optimizer": name, "loss": loss.name, "batch_size": plan.batch_size}
+    if settings.schedule != "constant" or settings.warmup:
+        identity["epochs"] = plan.epochs  # the rates of all steps depend on it
+    return identity
+
+
+def _stepper(
+    model: nn.Module,
+    name: str,
+    train: Source,
+    loss: Loss,
+    outputs: int,
+    settings: Settings,
+    rates: Rates,
+    penalty: Penalty | None,
+) -> Stepper:
+    def ready(batch: Batch) -> Batch:
+        return batch if isinstance(train, Rows) else prepare(batch, loss, outputs, model)
+
+    if name == "lm":
+        return LevenbergMarquardt(model, train, loss, outputs, ridge_vector(model, rates), penalty)
+    if name == "lbfgs":
+        return LBFGS(model, train, loss, ready, ridge(model, rates), rates.learning_rate)
+    precision = PRECISIONS[settings.precision]
+    if precision is torch.float16 and device_of(model).type == "cpu":
+        raise ValueError("precision='fp16' needs a GPU; on this device use 'bf16' or 'full'")
+    groups = parameter_groups(model, rates)
+    return FirstOrder(model, loss, groups, name, settings.clip, penalty, precision)
+
+
+def _double(model: nn.Module) -> nn.Module:
+    return copy.deepcopy(model).double()

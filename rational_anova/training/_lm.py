@@ -1,0 +1,163 @@
+"""Levenberg-Marquardt, and generalised Gauss-Newton for losses that are not squares.
+
+Minimises mean loss + ridge |v|^2 / 2 + group lasso by steps (A + ridge + damping D) s = -gradient,
+with A the Gauss-Newton curvature and D its diagonal. A step that does not lower the objective, or
+that brings a denominator near zero, is taken back and the damping raised.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ._check import Diverged
+from ._data import Batch, Source
+from ._guard import Guard
+from ._jacobian import Normal, evaluate, normal
+from ._losses import Loss
+from ._penalty import Penalty
+from ._vector import Vector
+
+_DAMPING = 1e-2  # at the start
+_LOWER, _RAISE = 0.2, 4.0
+_LEAST, _MOST = 1e-15, 1e12
+_FLOOR = 1e-12  # of D, as a share of its largest entry
+_GOOD, _POOR = 0.25, 1.5  # gain below which the damping does not fall, and its factor then
+_SMALL, _PATIENCE = 1e-9, 5  # so many steps in a row that gain less than this share end the fit
+_EXACT = 1e-31  # of the mean square of the targets: nothing is left but rounding
+
+
+class LevenbergMarquardt:
+    """One step at a time on all the data.
+
+    Args:
+        model: in float64.
+        data: all rows.
+        loss: what to minimise.
+        outputs: of the model.
+        ridge: (size,), the factor of each parameter's square, halved.
+        penalty: group lasso, or None.
+    """
+
+    full_batch = True
+
+    def __init__(
+        self,
+        model: nn.Module,
+        data: Source,
+        loss: Loss,
+        outputs: int,
+        ridge: Tensor,
+        penalty: Penalty | None,
+    ) -> None:
+        self.model, self.data, self.loss, self.outputs = model, data, loss, outputs
+        self.vector = Vector(model)
+        self.ridge, self.penalty = ridge, penalty
+        self.guard = Guard(model)
+        self.damping = _DAMPING
+        self.idle = 0
+        self.converged = ""
+
+    @property
+    def rate(self) -> float:
+        """The damping stands in the column of the learning rate."""
+        return self.damping
+
+    def step(self, batch: Batch | None = None) -> float:
+        """Take one step; return the mean loss after it."""
+        v = self.vector.get()
+        here = normal(self.model, self.vector, self.data, self.loss, self.outputs)
+        self._require_finite(here)
+        before = self._objective(v, here.loss)
+        least = self._least() if self.guard.units else {}
+        if self.guard.crossed():
+            raise Diverged(
+                f"a polynomial denominator of {self.guard.crossed()[0]} is zero or less on the "
+                "data where lm starts; start nearer to 1, with smaller coefficients"
+            )
+        gradient = here.gradient + self.ridge * v
+        curvature = here.curvature + torch.diag(self.ridge)
+        scale = here.curvature.diagonal()
+        scale = scale.clamp(min=max(_FLOOR * float(scale.max()), torch.finfo(scale.dtype).tiny))
+        while self.damping <= _MOST:
+            trial = self._trial(v, gradient, curvature, scale)
+            if trial is not None:
+                self.vector.set(trial)
+                loss = self._watched_loss()
+                after = self._objective(trial, loss)
+                if after < before and self.guard.admissible(least):
+                    move = trial - v
+                    foreseen = float(-gradient @ move - move @ curvature @ move / 2)
+                    self._settle(before, after, foreseen, here)
+                    return loss
+            self.damping = max(self.damping * _RAISE, _LEAST)
+        self.vector.set(v)
+        self.converged = "no step lowers the loss"
+        return here.loss
+
+    def _trial(
+        self, v: Tensor, gradient: Tensor, curvature: Tensor, scale: Tensor
+    ) -> Tensor | None:
+        matrix = curvature + self.damping * torch.diag(scale)
+        factor, failed = torch.linalg.cholesky_ex(matrix)
+        if failed:
+            return None
+        target = v - torch.cholesky_solve(gradient[:, None], factor)[:, 0]
+        if not bool(torch.isfinite(target).all()):
+            return None
+        return target if self.penalty is None else self.penalty.solve(self.vector, matrix, target)
+
+    def _settle(self, before: float, after: float, foreseen: float, here: Normal) -> None:
+        """Choose the next damping by how well the parabola foresaw the gain, and see if to stop."""
+        good = self.penalty is not None or before - after > _GOOD * foreseen
+        self.damping = min(max(self.damping * (_LOWER if good else _POOR), _LEAST), _MOST)
+        self.idle = self.idle + 1 if before - after <= _SMALL * before else 0
+        if self.idle >= _PATIENCE:
+            self.converged = "steps no longer gain"
+        if self.loss.quadratic and after <= _EXACT * self._spread():
+            self.converged = "exact to rounding"
+
+    def _spread(self) -> float:
+        if not hasattr(self, "_target_square"):
+            squares = [float(chunk.y.double().square().mean()) for chunk in self.data.chunks(8192)]
+            self._target_square = sum(squares) / len(squares)
+        return self._target_square
+
+    def _objective(self, v: Tensor, loss: float) -> float:
+        value = loss + float((self.ridge * v * v).sum()) / 2
+        if self.penalty is not None:
+            value += self.penalty.value()
+        return value if math.isfinite(value) else math.inf
+
+    def _watched_loss(self) -> float:
+        if not self.guard.units:
+            return evaluate(self.model, self.data, self.loss, self.outputs)
+        with self.guard:
+            return evaluate(self.model, self.data, self.loss, self.outputs)
+
+    def _least(self) -> dict[str, Tensor]:
+        self._watched_loss()
+        return dict(self.guard.least)
+
+    def _require_finite(self, here: Normal) -> None:
+        if math.isfinite(here.loss) and bool(torch.isfinite(here.gradient).all()):
+            return
+        raise Diverged(
+            f"the loss is {here.loss} at the start of an lm step, or its gradient is not finite; "
+            "scale the inputs to order one, or start from smaller coefficients"
+        )
+
+    def set_rate(self, factor: float) -> None:
+        """Do nothing: the damping looks after the length of the steps."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a checkpoint must hold."""
+        return {"damping": self.damping, "idle": self.idle, "converged": self.converged}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        self.damping, self.idle = state["damping"], state["idle"]
+        self.converged = state["converged"]

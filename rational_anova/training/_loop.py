@@ -1,0 +1,331 @@
+"""The one loop: epochs of any optimiser, with validation, retreat, checkpoints and an end."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import itertools
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from rich.console import Console
+from torch import Tensor, nn
+
+from . import _checkpoint as checkpoint
+from ._check import Diverged, prepare
+from ._data import Batch, Rows, Source
+from ._history import History, Record
+from ._jacobian import evaluate
+from ._losses import Loss
+from ._progress import progress_bar
+from ._terms import active_terms
+
+# Steps, and seconds, between two states to which a diverging or interrupted run can return.
+_SNAPSHOT, _SECONDS = 100, 5.0
+_RETREATS, _BACKOFF = 8, 0.25
+_EXPLODED = 1e4  # times the loss at the start, or of predicting zero: then the run has diverged
+
+
+class Stepper(Protocol):
+    """What an optimiser must offer."""
+
+    full_batch: bool
+    converged: str
+
+    @property
+    def rate(self) -> float:
+        """What the record shows."""
+
+    def step(self, batch: Batch | None = None) -> float:
+        """Take a step, on a batch or with `full_batch` on all rows; return the loss."""
+
+    def set_rate(self, factor: float) -> None:
+        """Multiply the step length that was asked for."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint must hold."""
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a checkpoint."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long and how a run goes on; see `fit`."""
+
+    epochs: int
+    batch_size: int
+    schedule: str
+    warmup: float
+    patience: int | None
+    time_limit: float | None
+    seed: int
+    every: int
+    keep_best: bool
+    checkpoint: Path | None
+    interval: float
+    progress: bool | Console
+
+
+@dataclass
+class Position:
+    """Where a run stands."""
+
+    epoch: int = 0
+    index: int = 0  # batches of this epoch that are done
+    step: int = 0
+    total: float = 0.0  # loss of this epoch so far, times rows
+    seen: float = 0.0
+    seconds: float = 0.0
+    backoff: float = 1.0
+    retreats: int = 0
+    best: int = 0
+    best_score: float = math.inf
+    reference: float = math.nan
+    records: int = 0
+    stopped: str = ""
+
+
+class Loop:
+    """Trains a model until the plan ends it.
+
+    Args:
+        model: changed in place.
+        stepper: the optimiser.
+        sources: training, validation and test data, the latter two or None.
+        loss: what is measured.
+        outputs: of the model.
+        plan: how long and how.
+        history: receives the records.
+        mark: fingerprint of the run, for its checkpoint.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        stepper: Stepper,
+        sources: tuple[Source, Source | None, Source | None],
+        loss: Loss,
+        outputs: int,
+        plan: Plan,
+        history: History,
+        mark: str = "",
+    ) -> None:
+        self.model, self.stepper, self.loss, self.outputs = model, stepper, loss, outputs
+        self.train, self.validation, self.test = sources
+        self.plan, self.history, self.mark = plan, history, mark
+        self.at = Position()
+        self.best: dict[str, Tensor] | None = None
+        self.steps = 1 if stepper.full_batch else self.train.steps(plan.batch_size)
+        self._started = self._began = self._saved = self._snapped = time.perf_counter()
+        self._good = self._snapshot()
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        self._restore(state)
+        self.history.records[:] = [Record(**record) for record in state["records"]]
+        self.history.events[:] = state["events"]
+        self._good = state
+
+    def run(self) -> None:
+        """Train; leaves the best parameters in the model, and why it ended in the history."""
+        self.model.train()
+        self._began = time.perf_counter()
+        self._started = self._began - self.at.seconds
+        with progress_bar(self.plan.progress, self.plan.epochs, self.history.optimizer) as update:
+            try:
+                while not self.at.stopped and self.at.epoch < self.plan.epochs:
+                    self._epoch(update)
+                self.at.stopped = self.at.stopped or "finished"
+            except KeyboardInterrupt:
+                self._restore(self._good)
+                self.at.stopped = "interrupted"
+                self.history.events.append(f"interrupted after epoch {self.at.epoch}")
+        self.history.stopped = self.at.stopped
+        if self.plan.checkpoint is not None:
+            # An interrupted or timed-out run can go on; a finished one is only read again.
+            if self.at.stopped in ("interrupted", "time"):
+                self.at.stopped = ""
+            self._save(self._snapshot())
+        self._keep_best()
+
+    def _epoch(self, update: Any) -> None:
+        try:
+            if self.stepper.full_batch:
+                self._full_step()
+            else:
+                self._batches()
+        except _Explosion as trouble:
+            self._retreat(trouble)
+            return
+        if self.at.stopped == "time" and self.at.index:
+            return  # in the middle of an epoch
+        mean = self.at.total / self.at.seen if self.at.seen else math.nan
+        self.at = dataclasses.replace(
+            self.at, epoch=self.at.epoch + 1, index=0, total=0.0, seen=0.0
+        )
+        last = self.at.epoch >= self.plan.epochs or bool(self.stepper.converged)
+        if self.at.epoch % self.plan.every == 0 or self.at.epoch == 1 or last:
+            self._record(mean, update)
+        if self.stepper.converged:
+            self.at.stopped = f"converged: {self.stepper.converged}"
+        if self.stepper.full_batch or self.steps >= _SNAPSHOT:
+            self._good = self._snapshot()
+        self._pause()
+
+    def _full_step(self) -> None:
+        value = self._watch(self.stepper.step())
+        self.at.total, self.at.seen, self.at.step = value, 1.0, self.at.step + 1
+
+    def _batches(self) -> None:
+        batches = self.train.batches(self.plan.batch_size, self.plan.seed, self.at.epoch)
+        for raw in itertools.islice(batches, self.at.index, None):
+            batch = raw if isinstance(self.train, Rows) else self._prepare(raw)
+            self.stepper.set_rate(self.at.backoff * self._factor())
+            if math.isnan(self.at.reference):
+                self.at.reference = self._reference(batch)
+            value = self._watch(self.stepper.step(batch))
+            mass = len(batch.x) if batch.weight is None else float(batch.weight.sum())
+            self.at.total += value * mass
+            self.at.seen += mass
+            self.at.index += 1
+            self.at.step += 1
+            if isinstance(self.train, Rows) and self.at.step % _SNAPSHOT == 0:
+                self._good = self._snapshot()
+            if self.at.index < self.steps and isinstance(self.train, Rows):
+                self._pause()
+                if self.at.stopped:
+                    return
+
+    def _prepare(self, batch: Any) -> Any:
+        return prepare(batch, self.loss, self.outputs, self.model)
+
+    def _factor(self) -> float:
+        """Return the share of the learning rate at this step."""
+        total = max(1, self.plan.epochs * self.steps)
+        warm = round(self.plan.warmup * total)
+        if self.at.step < warm:
+            return (self.at.step + 1) / warm
+        if self.plan.schedule == "constant":
+            return 1.0
+        done = (self.at.step - warm) / max(1, total - warm)
+        return 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
+
+    @torch.no_grad()
+    def _reference(self, batch: Any) -> float:
+        """Return the loss of predicting zero: no good run comes to be far above it."""
+        zero = torch.zeros(len(batch.x), self.outputs, dtype=batch.x.dtype, device=batch.x.device)
+        return float(self.loss.mean(zero, batch.y, batch.weight))
+
+    def _watch(self, value: float) -> float:
+        if not math.isfinite(value):
+            raise _Explosion(f"the loss became {value}")
+        if self.at.step == 0:
+            self.at.reference = max(value, self.at.reference if self.at.reference > 0 else value)
+        if value > _EXPLODED * self.at.reference > 0:
+            raise _Explosion(f"the loss grew to {value:.3g}")
+        return value
+
+    def _retreat(self, trouble: Exception) -> None:
+        """Return to the last good state with smaller steps, or give up."""
+        where = f"{trouble} in epoch {self.at.epoch + 1} (step {self.at.step + 1})"
+        backoff, retreats = self.at.backoff * _BACKOFF, self.at.retreats + 1
+        self._restore(self._good)
+        if retreats > _RETREATS:
+            self._keep_best()
+            raise Diverged(
+                f"{where}, {retreats} times, the last time at {backoff / _BACKOFF:.1g} of the "
+                "learning rate; the model is back at its last good state. Scale inputs and "
+                "targets to order one, lower learning_rate, or set clip=1.0"
+            )
+        self.at.backoff, self.at.retreats = backoff, retreats
+        self.stepper.set_rate(backoff)
+        self.history.events.append(f"{where}: went back, rate times {backoff:g}")
+
+    def _record(self, mean: float, update: Any) -> None:
+        self.model.eval()
+        scores = [
+            None if source is None else evaluate(self.model, source, self.loss, self.outputs)
+            for source in (self.validation, self.test)
+        ]
+        self.model.train()
+        self.at.seconds = time.perf_counter() - self._started
+        terms = active_terms(self.model)
+        seconds, rate = self.at.seconds, self.stepper.rate
+        record = Record(self.at.epoch, seconds, mean, scores[0], scores[1], rate, terms)
+        self.history.records.append(record)
+        self.at.records = len(self.history.records)
+        if record.validation is not None and record.validation < self.at.best_score:
+            self.at.best, self.at.best_score = self.at.epoch, record.validation
+            if self.plan.keep_best:
+                self.best = _clone(self.model.state_dict())
+        waited = self.at.epoch - self.at.best
+        if self.plan.patience is not None and waited >= self.plan.patience:
+            self.at.stopped = f"patience: {waited} epochs without a better validation loss"
+        update(record)
+
+    def _pause(self) -> None:
+        """Save if it is time to, and stop if the time is up."""
+        now = time.perf_counter()
+        if self.plan.time_limit is not None and now - self._began > self.plan.time_limit:
+            self.at.stopped = self.at.stopped or "time"
+        due = self.plan.checkpoint is not None and now - self._saved >= self.plan.interval
+        if (due or now - self._snapped > _SECONDS) and (
+            self.at.index == 0 or isinstance(self.train, Rows)
+        ):
+            self._good = self._snapshot()
+        if due:
+            self._save(self._good)
+
+    def _save(self, state: dict[str, Any]) -> None:
+        assert self.plan.checkpoint is not None
+        checkpoint.write(self.plan.checkpoint, state)
+        self._saved = time.perf_counter()
+
+    def _snapshot(self) -> dict[str, Any]:
+        self._snapped = time.perf_counter()
+        self.at.seconds = max(self.at.seconds, self._snapped - self._started)
+        loader = None if isinstance(self.train, Rows) else self.train.loader.generator
+        return {
+            "fingerprint": self.mark,
+            "position": dataclasses.asdict(self.at),
+            "model": _clone(self.model.state_dict()),
+            "stepper": copy.deepcopy(self.stepper.state_dict()),
+            "best": self.best,
+            "records": [dataclasses.asdict(record) for record in self.history.records]
+            if self.plan.checkpoint is not None
+            else [],
+            "events": list(self.history.events),
+            "random": torch.get_rng_state(),
+            "loader": None if loader is None else loader.get_state(),
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.model.load_state_dict(state["model"])
+        self.stepper.load_state_dict(copy.deepcopy(state["stepper"]))
+        self.at = Position(**state["position"])
+        self.best = state["best"]
+        del self.history.records[self.at.records :]
+        torch.set_rng_state(state["random"])
+        if state["loader"] is not None and not isinstance(self.train, Rows):
+            generator = self.train.loader.generator
+            assert generator is not None
+            generator.set_state(state["loader"])
+
+    def _keep_best(self) -> None:
+        self.history.best = self.at.epoch
+        if self.best is not None:
+            self.model.load_state_dict(self.best)
+            self.history.best = self.at.best
+
+
+class _Explosion(Exception):
+    """A step went wrong."""
+
+
+def _clone(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in state.items()}

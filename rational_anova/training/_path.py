@@ -1,0 +1,182 @@
+"""A warm-started path over the penalty, and a choice on it."""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+import pathlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from .. import _validation as check
+from ._check import outputs_of, prepare_source
+from ._data import Data, read, split
+from ._fit import Settings, run
+from ._history import History
+from ._jacobian import batch_loss
+from ._losses import resolve_loss
+from ._penalty import Penalty
+from ._prune import prune
+from ._terms import active_terms, open_gates
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+_SPAN = 1e-4  # of the largest penalty, where a path begins
+
+
+@dataclass
+class Step:
+    """One point of a path.
+
+    Attributes:
+        penalty: its strength.
+        terms: how many are left.
+        training_loss: without the penalty.
+        validation_loss: likewise, on validation rows.
+        model: the network there, terms that are zero included.
+        history: of its fit.
+    """
+
+    penalty: float
+    terms: int
+    training_loss: float
+    validation_loss: float | None
+    model: nn.Module
+    history: History
+
+
+@dataclass
+class Path:
+    """A path from weak to strong penalties.
+
+    Attributes:
+        steps: its points.
+        chosen: the point that was picked.
+        model: the network there, pruned, and fitted once more without a penalty if asked.
+        history: of that last fit, or of the chosen point.
+    """
+
+    steps: list[Step]
+    chosen: Step
+    model: nn.Module
+    history: History
+
+    def table(self) -> pandas.DataFrame:
+        """Return the path as a table of pandas."""
+        import pandas
+
+        names = ("penalty", "terms", "training_loss", "validation_loss")
+        return pandas.DataFrame([{n: getattr(step, n) for n in names} for step in self.steps])
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Draw losses and the number of terms over the penalty.
+
+        Args:
+            path: where to write the picture, if anywhere.
+        """
+        from ._plots import draw_path
+
+        figure = draw_path(self)
+        if path is not None:
+            pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
+            figure.savefig(path, dpi=120)
+        return figure
+
+
+def follow(
+    model: nn.Module,
+    data: Data,
+    validation: Any,
+    settings: Settings,
+    penalties: Sequence[float] | int,
+    tolerance: float,
+    refit: bool,
+) -> Path:
+    """Follow a path; see `fit_path`."""
+    if validation is None:
+        raise ValueError(
+            "a path chooses its penalty on validation rows; give validation=0.2, or data as (X, y)"
+        )
+    free = replace(settings, penalty=0.0, checkpoint=None)
+    work = copy.deepcopy(model)
+    history = run(work, data, validation, free)
+    strengths = _strengths(model, data, validation, settings, penalties)
+    steps = [_step(0.0, work, history)]
+    for strength in strengths:
+        work = copy.deepcopy(work)
+        history = run(work, data, validation, replace(free, penalty=strength))
+        steps.append(_step(strength, work, history))
+        if not steps[-1].terms:
+            break
+    chosen = _choose(steps, tolerance)
+    smaller, last = prune(chosen.model), chosen.history
+    if refit:
+        last = run(smaller, data, validation, free)
+    return Path(steps, chosen, smaller, last)
+
+
+def _step(penalty: float, model: nn.Module, history: History) -> Step:
+    terms = active_terms(model)
+    assert terms is not None
+    losses = (history.training_loss, history.validation_loss)
+    return Step(penalty, terms, *losses, model, history)
+
+
+def _choose(steps: list[Step], tolerance: float) -> Step:
+    """Return the point with fewest terms whose validation loss is near the least."""
+    scores = {id(step): step.history.score for step in steps if step.terms}
+    bound = min(scores.values()) * (1 + tolerance)
+    good = [step for step in steps if scores.get(id(step), math.inf) <= bound]
+    return min(good, key=lambda step: (step.terms, scores[id(step)]))
+
+
+def _strengths(
+    model: nn.Module, data: Data, validation: Any, settings: Settings, given: Sequence[float] | int
+) -> list[float]:
+    if not isinstance(given, int):
+        values = sorted(check.nonnegative(value, "a penalty") for value in given)
+        if not values or values[0] == 0:
+            raise ValueError(f"penalties must be numbers > 0, got {list(given)}")
+        return values
+    count = check.integer(given, "penalties", 2)
+    most = largest_penalty(model, data, validation, settings)
+    return [most * _SPAN ** (1 - n / (count - 1)) for n in range(count)]
+
+
+def largest_penalty(model: nn.Module, data: Data, validation: Any, settings: Settings) -> float:
+    """Return the least penalty at which having no terms at all is stationary."""
+    train, _ = read(data, settings.batch_size or 256, settings.seed)
+    if isinstance(validation, float):
+        train, _ = split(train, validation, settings.split_seed)
+    outputs = outputs_of(model, train)
+    loss = resolve_loss(settings.loss, next(iter(train.chunks(1))).y, outputs)
+    empty = copy.deepcopy(model)
+    penalty = Penalty(empty, 1.0)
+    with open_gates(empty):
+        source = prepare_source(train, loss, outputs, empty)
+        values = dict(empty.named_parameters())
+        for bank in penalty.banks:
+            with torch.no_grad():
+                top = bank.parts[0]  # the read-out and the gate stay, so that p has a gradient
+                top.write(values[top.name], torch.zeros_like(top.read(values[top.name])))
+        total = mass = 0.0
+        for chunk in source.chunks(8192):
+            part = batch_loss(empty, chunk, loss) * len(chunk.x)
+            part.backward()
+            total, mass = total + float(part.detach()), mass + len(chunk.x)
+    strongest = 0.0
+    for bank in penalty.banks:
+        top = bank.parts[0]
+        gradient = values[top.name].grad
+        assert gradient is not None
+        rows = top.read(gradient, plain=True) / mass
+        width = bank.read({k: v.detach() for k, v in values.items()}).shape[1]
+        strongest = max(strongest, float(rows.norm(dim=1).max()) / width**0.5)
+    return strongest
