@@ -125,13 +125,14 @@ class RAN(nn.Module):
             nn.Linear(terms, self.out_features, device=device, dtype=dtype) if linear else None
         )
         every = self.topology.num_mains == self.in_features
-        mains = None if every else torch.tensor(self.topology.mains, device=device)
-        self.register_buffer("_mains", mains, persistent=False)
+        # A dtype, since an empty list would otherwise become one of floats.
+        mains = torch.tensor(self.topology.mains, dtype=torch.long, device=device)
+        self.register_buffer("_mains", None if every else mains, persistent=False)
 
     def reset_parameters(self) -> None:
         """Set what belongs to no other module anew, after `to_empty`."""
         if self._mains is not None:
-            self._mains.copy_(torch.tensor(self.topology.mains))
+            self._mains.copy_(torch.tensor(self.topology.mains, dtype=torch.long))
 
     def features(self, x: Tensor) -> Tensor:
         """Return phi(x): all main effects, then all pairs, on the last axis (Eq. 3)."""

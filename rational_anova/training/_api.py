@@ -80,7 +80,8 @@ def fit(
             weight_decay |v|^2 / 2 to the loss (a ridge). Gates do not decay.
         denominator_rate: the denominators' learning rate, as a multiple.
         gate_rate: the gates' learning rate, as a multiple.
-        denominator_decay: weight decay of the denominators, if it is to be another.
+        denominator_decay: weight decay of the denominators, if it is to be another; under a
+            penalty it is at least a thousandth of that unless given.
         schedule: `constant` or `cosine`, for Adam.
         warmup: share of the steps over which Adam's rate rises from zero.
         clip: largest norm of the gradient, for Adam.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset
 
 Data: TypeAlias = Any  # a pair or triple of arrays, a mapping, a Dataset or a DataLoader
 
@@ -112,6 +112,8 @@ def read(data: Data, batch_size: int, seed: int) -> tuple[Source, Source | None]
         return Rows(*unpack(data.tensors, "a TensorDataset")), None
     if isinstance(data, DataLoader):
         return _stream(data), None
+    if isinstance(data, IterableDataset):
+        return _stream(DataLoader(data, batch_size)), None
     if isinstance(data, Dataset):
         generator = torch.Generator().manual_seed(seed)
         return _stream(DataLoader(data, batch_size, shuffle=True, generator=generator)), None

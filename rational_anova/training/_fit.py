@@ -40,6 +40,7 @@ _FULL, _BATCH = 1024, 256  # rows up to which the batch is all of them; else its
 _STEPS = 5000  # of Adam, by default
 _EPOCHS = {"lbfgs": 100, "lm": 200}
 _RECORDS = 500
+_SINKING = 1e-3
 # `lm` by default up to so many parameters, and so many operations in J^T J.
 _LM_SIZE, _LM_WORK = 1500, 2e10
 
@@ -102,6 +103,10 @@ class Settings:
     def rates(self, optimizer: str) -> Rates:
         """Return learning rates and decays for an optimiser."""
         own = self.weight_decay if self.denominator_decay is None else self.denominator_decay
+        if self.denominator_decay is None and self.penalty:
+            # p/d with a small p and a small d is cheaper: without this, softplus(q) would sink
+            # towards zero without end.
+            own = max(own, _SINKING * self.penalty)
         rate = _RATES[optimizer] if self.learning_rate is None else self.learning_rate
         return Rates(rate, self.weight_decay, self.denominator_rate, self.gate_rate, own)
 
@@ -224,6 +229,8 @@ def _plan(name: str, train: Source, settings: Settings) -> Plan:
     steps = train.steps(batch)
     epochs = settings.epochs or _EPOCHS.get(name) or max(10, -(-_STEPS // steps))
     every = 1 if settings.patience is not None else max(1, epochs // _RECORDS)
+    if settings.time_limit is not None:  # then most of the epochs may never come
+        every = min(every, 10)
     path = None if settings.checkpoint is None else Path(settings.checkpoint)
     return Plan(
         epochs,

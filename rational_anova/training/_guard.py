@@ -55,6 +55,20 @@ class Guard:
             if name in before
         ) and all(bool((least > 0).all()) for least in self.least.values())
 
+    @torch.no_grad()
+    def recede(self) -> int:
+        """Halve the coefficients of denominators at or below zero; return how many there were.
+
+        Without coefficients the denominator is one, so this comes to an end.
+        """
+        count = 0
+        for name, least in self.least.items():
+            low = ~(least > 0)
+            unit = self.units[name]
+            unit.denominator.mul_(torch.where(low, 0.5, 1.0).to(unit.denominator))
+            count += int(low.sum())
+        return count
+
     def crossed(self) -> list[str]:
         """Return the units whose denominator is zero or less somewhere on the data."""
         return [name for name, least in self.least.items() if bool((least <= 0).any())]

@@ -18,13 +18,14 @@ from ._data import Batch, Source
 from ._guard import Guard
 from ._jacobian import Normal, evaluate, normal
 from ._losses import Loss
-from ._penalty import Penalty
+from ._penalty import GroupProblem, Penalty
 from ._vector import Vector
 
 _DAMPING = 1e-2  # at the start
 _LOWER, _RAISE = 0.2, 4.0
 _LEAST, _MOST = 1e-15, 1e12
-_FLOOR = 1e-12  # of D, as a share of its largest entry
+_MEMORY = 0.5  # of the largest curvature a parameter has had, from step to step
+_FLOOR = 1e-8  # of D, as a share of its largest entry
 _GOOD, _POOR = 0.25, 1.5  # gain below which the damping does not fall, and its factor then
 _SMALL, _PATIENCE = 1e-9, 5  # so many steps in a row that gain less than this share end the fit
 _EXACT = 1e-31  # of the mean square of the targets: nothing is left but rounding
@@ -56,10 +57,13 @@ class LevenbergMarquardt:
         self.model, self.data, self.loss, self.outputs = model, data, loss, outputs
         self.vector = Vector(model)
         self.ridge, self.penalty = ridge, penalty
+        self.problem = None if penalty is None else GroupProblem(penalty, self.vector)
         self.guard = Guard(model)
         self.damping = _DAMPING
         self.idle = 0
+        self.scale: Tensor | None = None
         self.converged = ""
+        self._admissible_start = False
 
     @property
     def rate(self) -> float:
@@ -68,20 +72,15 @@ class LevenbergMarquardt:
 
     def step(self, batch: Batch | None = None) -> float:
         """Take one step; return the mean loss after it."""
+        self._start_admissible()
         v = self.vector.get()
         here = normal(self.model, self.vector, self.data, self.loss, self.outputs)
         self._require_finite(here)
-        before = self._objective(v, here.loss)
+        before, charged = self._objective(v, here.loss), self._charge()
         least = self._least() if self.guard.units else {}
-        if self.guard.crossed():
-            raise Diverged(
-                f"a polynomial denominator of {self.guard.crossed()[0]} is zero or less on the "
-                "data where lm starts; start nearer to 1, with smaller coefficients"
-            )
         gradient = here.gradient + self.ridge * v
         curvature = here.curvature + torch.diag(self.ridge)
-        scale = here.curvature.diagonal()
-        scale = scale.clamp(min=max(_FLOOR * float(scale.max()), torch.finfo(scale.dtype).tiny))
+        scale = self._scale(here.curvature.diagonal())
         while self.damping <= _MOST:
             trial = self._trial(v, gradient, curvature, scale)
             if trial is not None:
@@ -91,12 +90,22 @@ class LevenbergMarquardt:
                 if after < before and self.guard.admissible(least):
                     move = trial - v
                     foreseen = float(-gradient @ move - move @ curvature @ move / 2)
-                    self._settle(before, after, foreseen, here)
+                    self._settle(before, after, foreseen + charged - self._charge())
                     return loss
             self.damping = max(self.damping * _RAISE, _LEAST)
         self.vector.set(v)
         self.converged = "no step lowers the loss"
         return here.loss
+
+    def _scale(self, diagonal: Tensor) -> Tensor:
+        """Return D: the largest curvature that each parameter has had, floored.
+
+        A parameter that has no effect for a while, such as the denominator of a term whose
+        numerator is zero, would otherwise run away in one step.
+        """
+        most = diagonal if self.scale is None else torch.maximum(_MEMORY * self.scale, diagonal)
+        self.scale = most.clone()
+        return most.clamp(min=max(_FLOOR * float(most.max()), torch.finfo(most.dtype).tiny))
 
     def _trial(
         self, v: Tensor, gradient: Tensor, curvature: Tensor, scale: Tensor
@@ -108,11 +117,11 @@ class LevenbergMarquardt:
         target = v - torch.cholesky_solve(gradient[:, None], factor)[:, 0]
         if not bool(torch.isfinite(target).all()):
             return None
-        return target if self.penalty is None else self.penalty.solve(self.vector, matrix, target)
+        return target if self.problem is None else self.problem.solve(matrix, target)
 
-    def _settle(self, before: float, after: float, foreseen: float, here: Normal) -> None:
+    def _settle(self, before: float, after: float, foreseen: float) -> None:
         """Choose the next damping by how well the parabola foresaw the gain, and see if to stop."""
-        good = self.penalty is not None or before - after > _GOOD * foreseen
+        good = before - after > _GOOD * foreseen
         self.damping = min(max(self.damping * (_LOWER if good else _POOR), _LEAST), _MOST)
         self.idle = self.idle + 1 if before - after <= _SMALL * before else 0
         if self.idle >= _PATIENCE:
@@ -127,10 +136,12 @@ class LevenbergMarquardt:
         return self._target_square
 
     def _objective(self, v: Tensor, loss: float) -> float:
-        value = loss + float((self.ridge * v * v).sum()) / 2
-        if self.penalty is not None:
-            value += self.penalty.value()
+        value = loss + float((self.ridge * v * v).sum()) / 2 + self._charge()
         return value if math.isfinite(value) else math.inf
+
+    def _charge(self) -> float:
+        """Return the penalty at the parameters that the model has now."""
+        return 0.0 if self.penalty is None else self.penalty.value()
 
     def _watched_loss(self) -> float:
         if not self.guard.units:
@@ -141,6 +152,12 @@ class LevenbergMarquardt:
     def _least(self) -> dict[str, Tensor]:
         self._watched_loss()
         return dict(self.guard.least)
+
+    def _start_admissible(self) -> None:
+        """Bring denominators that start below zero somewhere on the data back towards one."""
+        while self.guard.units and not self._admissible_start:
+            self._least()
+            self._admissible_start = self.guard.recede() == 0
 
     def _require_finite(self, here: Normal) -> None:
         if math.isfinite(here.loss) and bool(torch.isfinite(here.gradient).all()):
@@ -155,9 +172,13 @@ class LevenbergMarquardt:
 
     def state_dict(self) -> dict[str, Any]:
         """Return what a checkpoint must hold."""
-        return {"damping": self.damping, "idle": self.idle, "converged": self.converged}
+        names = ("damping", "idle", "converged", "scale")
+        state = {name: getattr(self, name) for name in names}
+        return state if self.problem is None else {**state, "dual": self.problem.dual}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a checkpoint."""
-        self.damping, self.idle = state["damping"], state["idle"]
-        self.converged = state["converged"]
+        for name in ("damping", "idle", "converged", "scale"):
+            setattr(self, name, state[name])
+        if self.problem is not None:
+            self.problem.dual = state["dual"]

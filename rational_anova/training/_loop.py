@@ -130,6 +130,8 @@ class Loop:
         self.history.records[:] = [Record(**record) for record in state["records"]]
         self.history.events[:] = state["events"]
         self._good = state
+        if self.at.stopped == "finished" and self.at.epoch < self.plan.epochs:
+            self.at.stopped = ""  # more epochs are asked for than that run had
 
     def run(self) -> None:
         """Train; leaves the best parameters in the model, and why it ended in the history."""
@@ -176,6 +178,8 @@ class Loop:
         if self.stepper.full_batch or self.steps >= _SNAPSHOT:
             self._good = self._snapshot()
         self._pause()
+        if self.at.stopped and self.history.records[-1].epoch < self.at.epoch:
+            self._record(mean, update)
 
     def _full_step(self) -> None:
         value = self._watch(self.stepper.step())
