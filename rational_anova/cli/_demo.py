@@ -13,13 +13,11 @@ import sympy
 import torch
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.progress import track
 from rich.table import Column, Table
-from scipy.optimize import least_squares
-from torch import Tensor
 
 from ..budgets import count_parameters
 from ..networks import RAN
+from ..training import fit
 from ._formulas import readable
 
 Array = NDArray[np.float64]
@@ -43,9 +41,7 @@ def run_demo(console: Console, picture: Path) -> None:
     held, fitted = np.split(order, [len(table) // 5])
     X, P = table[:, :2] / _SCALE, table[:, 2]
     unit = P[fitted].std()
-    starts = track(range(_STARTS), "fitting from several starts", console=console, transient=True)
-    fits = [_fit(X[fitted], P[fitted] / unit, seed) for seed in starts]
-    _, net = min(fits, key=lambda each: each[0])
+    net = _fit(X[fitted], P[fitted] / unit, console)
     _report(console, net, X, P, unit, held)
     _draw(net, table, unit, picture)
     console.print(f"picture: {picture}", highlight=False)
@@ -57,32 +53,12 @@ def _read() -> Array:
     return np.array(rows[1:], dtype=np.float64)
 
 
-def _fit(X: Array, y: Array, seed: int) -> tuple[float, RAN]:
-    """Levenberg-Marquardt in float64, with the exact Jacobian in forward mode."""
-    torch.manual_seed(seed)
+def _fit(X: Array, y: Array, console: Console) -> RAN:
+    """Fit from several starts by Levenberg-Marquardt, and keep the best."""
+    torch.manual_seed(0)
     net = RAN(2, topology="all", base="zero", gate=None, noise=0.05, dtype=torch.float64)
-    start = torch.nn.utils.parameters_to_vector(net.parameters()).detach()
-    sizes = {name: p.shape for name, p in net.named_parameters()}
-    x = torch.from_numpy(X)
-
-    def predict(vector: Tensor) -> Tensor:
-        parts = vector.split([shape.numel() for shape in sizes.values()])
-        named = {
-            name: part.reshape(shape)
-            for (name, shape), part in zip(sizes.items(), parts, strict=True)
-        }
-        return torch.func.functional_call(net, named, (x,)).squeeze(-1)
-
-    jacobian = torch.func.jacfwd(predict)
-    result = least_squares(
-        lambda v: predict(torch.from_numpy(v)).numpy(force=True) - y,
-        start.numpy(),
-        jac=lambda v: jacobian(torch.from_numpy(v)).numpy(force=True),
-        x_scale="jac",
-        max_nfev=300,
-    )
-    torch.nn.utils.vector_to_parameters(torch.from_numpy(result.x), net.parameters())
-    return float(result.cost), net
+    fit(net, (X, y), optimizer="lm", restarts=_STARTS, progress=console)
+    return net
 
 
 def _terms(net: RAN, X: Array, unit: float) -> Array:

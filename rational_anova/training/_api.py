@@ -41,6 +41,7 @@ def fit(
     warmup: float = 0.0,
     clip: float | None = None,
     penalty: float = 0.0,
+    penalized: str = "all",
     topology: str | None = None,
     size: int | str = "d",
     patience: int | None = None,
@@ -86,6 +87,7 @@ def fit(
         warmup: share of the steps over which Adam's rate rises from zero.
         clip: largest norm of the gradient, for Adam.
         penalty: group lasso on the terms of a RAN or the pairs of a DeepRAN (see `prune`).
+        penalized: `all` terms, or the `pairs` alone.
         topology: choose the pairs of a RAN first, by `residual`, `gradient`, `learned`, `top-k`,
             `correlation` or `random`, on the training rows; the model is rewired in place.
         size: how many pairs then, a number or a rule such as "0.5d".
@@ -123,6 +125,7 @@ def fit(
         warmup=warmup,
         clip=clip,
         penalty=penalty,
+        penalized=penalized,
         patience=patience,
         seed=seed,
         split_seed=seed,

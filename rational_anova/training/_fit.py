@@ -28,7 +28,7 @@ from ._jacobian import evaluate
 from ._lm import LevenbergMarquardt
 from ._loop import Loop, Plan, Stepper
 from ._losses import Loss, resolve_loss
-from ._penalty import Penalty
+from ._penalty import PENALIZED, Penalty
 from ._terms import open_gates
 from ._vector import Vector
 
@@ -40,6 +40,7 @@ _FULL, _BATCH = 1024, 256  # rows up to which the batch is all of them; else its
 _STEPS = 5000  # of Adam, by default
 _EPOCHS = {"lbfgs": 100, "lm": 200}
 _RECORDS = 500
+_OWN = ("split_seed", "label")  # settings that are not arguments of `fit`
 _SINKING = 1e-3
 # `lm` by default up to so many parameters, and so many operations in J^T J.
 _LM_SIZE, _LM_WORK = 1500, 2e10
@@ -62,6 +63,7 @@ class Settings:
     warmup: float = 0.0
     clip: float | None = None
     penalty: float = 0.0
+    penalized: str = "all"
     patience: int | None = None
     seed: int = 0
     split_seed: int = 0
@@ -71,11 +73,12 @@ class Settings:
     checkpoint_every: float = 30.0
     resume: bool = True
     progress: bool | Console = False
+    label: str = ""  # in front of the progress bar
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Settings:
         """Make settings from keywords; an unknown one is answered with the nearest known."""
-        known = [field.name for field in fields(cls) if field.name != "split_seed"]
+        known = [field.name for field in fields(cls) if field.name not in _OWN]
         for name in given:
             check.choice(name, known, "a setting of fit")
         return cls(**{"split_seed": given.get("seed", 0), **given})
@@ -83,6 +86,7 @@ class Settings:
     def __post_init__(self) -> None:
         check.choice(self.optimizer, OPTIMIZERS, "optimizer")
         check.choice(self.schedule, ("constant", "cosine"), "schedule")
+        check.choice(self.penalized, PENALIZED, "penalized")
         check.choice(self.precision, PRECISIONS, "precision")
         check.integer(self.seed, "seed")
         for name in ("epochs", "batch_size", "patience"):
@@ -171,7 +175,9 @@ def _train(
     history: History,
 ) -> None:
     _refuse(name, settings)
-    penalty = Penalty(model, settings.penalty) if settings.penalty else None
+    penalty = None
+    if settings.penalty:
+        penalty = Penalty(model, settings.penalty, settings.penalized)
     plan = _plan(name, sources[0], settings)
     rates = settings.rates(name)
     with _gates(model, penalty):
@@ -245,13 +251,14 @@ def _plan(name: str, train: Source, settings: Settings) -> Plan:
         path,
         settings.checkpoint_every,
         settings.progress,
+        f"{name}{settings.label}",
     )
 
 
 def _identity(settings: Settings, name: str, loss: Loss, plan: Plan) -> dict[str, Any]:
     """Return what two runs must share for one to go on from the other's checkpoint."""
     kept = ("learning_rate", "weight_decay", "denominator_rate", "gate_rate", "denominator_decay",
-            "schedule", "warmup", "clip", "penalty", "seed", "precision")  # fmt: skip
+            "schedule", "warmup", "clip", "penalty", "penalized", "seed", "precision")  # fmt: skip
     identity = {key: getattr(settings, key) for key in kept}
     identity |= {"optimizer": name, "loss": loss.name, "batch_size": plan.batch_size}
     if settings.schedule != "constant" or settings.warmup:

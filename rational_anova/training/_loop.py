@@ -69,6 +69,7 @@ class Plan:
     checkpoint: Path | None
     interval: float
     progress: bool | Console
+    label: str
 
 
 @dataclass
@@ -138,7 +139,7 @@ class Loop:
         self.model.train()
         self._began = time.perf_counter()
         self._started = self._began - self.at.seconds
-        with progress_bar(self.plan.progress, self.plan.epochs, self.history.optimizer) as update:
+        with progress_bar(self.plan.progress, self.plan.epochs, self.plan.label) as update:
             try:
                 while not self.at.stopped and self.at.epoch < self.plan.epochs:
                     self._epoch(update)

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import nn
 
 from .. import _validation as check
@@ -18,11 +17,10 @@ from ._check import outputs_of, prepare_source
 from ._data import Data, read, split
 from ._fit import Settings, run
 from ._history import History
-from ._jacobian import batch_loss
 from ._losses import resolve_loss
 from ._penalty import Penalty
 from ._prune import prune
-from ._terms import active_terms, open_gates
+from ._terms import active_terms
 
 if TYPE_CHECKING:
     import pandas
@@ -157,26 +155,6 @@ def largest_penalty(model: nn.Module, data: Data, validation: Any, settings: Set
         train, _ = split(train, validation, settings.split_seed)
     outputs = outputs_of(model, train)
     loss = resolve_loss(settings.loss, next(iter(train.chunks(1))).y, outputs)
-    empty = copy.deepcopy(model)
-    penalty = Penalty(empty, 1.0)
-    with open_gates(empty):
-        source = prepare_source(train, loss, outputs, empty)
-        values = dict(empty.named_parameters())
-        for bank in penalty.banks:
-            with torch.no_grad():
-                top = bank.parts[0]  # the read-out and the gate stay, so that p has a gradient
-                top.write(values[top.name], torch.zeros_like(top.read(values[top.name])))
-        total = mass = 0.0
-        for chunk in source.chunks(8192):
-            part = batch_loss(empty, chunk, loss) * len(chunk.x)
-            part.backward()
-            total, mass = total + float(part.detach()), mass + len(chunk.x)
-    strongest = 0.0
-    for bank in penalty.banks:
-        top = bank.parts[0]
-        gradient = values[top.name].grad
-        assert gradient is not None
-        rows = top.read(gradient, plain=True) / mass
-        width = bank.read({k: v.detach() for k, v in values.items()}).shape[1]
-        strongest = max(strongest, float(rows.norm(dim=1).max()) / width**0.5)
-    return strongest
+    return Penalty(model, 1.0, settings.penalized).largest(
+        prepare_source(train, loss, outputs, model), loss
+    )

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
 
-from ._terms import banks, named, shrink
+from ..units import Rational2d
+from ._data import Source
+from ._jacobian import batch_loss
+from ._losses import Loss
+from ._terms import banks, named, open_gates, shrink
 from ._vector import Vector
 
 _STEPS, _CLOSE = 500, 1e-8
+
+_ROWS = 8192
+PENALIZED = ("all", "pairs")
 
 
 class Penalty:
@@ -19,11 +27,14 @@ class Penalty:
     Args:
         model: a network with terms.
         strength: the factor in front of the sum.
+        which: `all` terms, or the `pairs` alone.
     """
 
-    def __init__(self, model: nn.Module, strength: float) -> None:
+    def __init__(self, model: nn.Module, strength: float, which: str = "all") -> None:
         self.model = model
-        self.banks = banks(model)
+        self.banks = [
+            bank for bank in banks(model) if which == "all" or isinstance(bank.unit, Rational2d)
+        ]
         self.strength = strength
         if not self.banks:
             raise ValueError(
@@ -43,6 +54,28 @@ class Penalty:
             groups = bank.read(held)
             total += self.weight(groups.shape[1]) * float(groups.norm(dim=1).sum())
         return total
+
+    def largest(self, data: Source, loss: Loss) -> float:
+        """Return the least strength that keeps all terms away once their numerators are zero."""
+        empty = copy.deepcopy(self.model)
+        values = dict(empty.named_parameters())
+        tops = [(bank, bank.parts[0]) for bank in self.banks]  # the first part is the numerator
+        with open_gates(empty):
+            for _, top in tops:
+                with torch.no_grad():
+                    top.write(values[top.name], torch.zeros_like(top.read(values[top.name])))
+            mass = 0.0
+            for chunk in data.chunks(_ROWS):
+                mass += len(chunk.x)
+                (batch_loss(empty, chunk, loss) * len(chunk.x)).backward()
+        strongest = 0.0
+        for bank, top in tops:
+            gradient = values[top.name].grad
+            if gradient is not None:
+                pull = top.read(gradient, plain=True).norm(dim=1).max() / mass
+                width = bank.read(named(empty)).shape[1]
+                strongest = max(strongest, float(pull) / self.weight(width) * self.strength)
+        return strongest
 
     @torch.no_grad()
     def step(self, metric: Mapping[str, Tensor], rate: float) -> None:

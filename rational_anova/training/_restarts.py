@@ -42,10 +42,11 @@ def best_of(
         replace(
             settings,
             seed=seed,
+            label=f", start {n + 1} of {restarts}",
             progress=False if n_jobs != 1 else settings.progress,
             checkpoint=None if path is None else f"{path}.{seed}",
         )
-        for seed in seeds
+        for n, seed in enumerate(seeds)
     ]
     jobs = (
         joblib.delayed(_one)(start(model, seed, noise if n else 0.0), data, validation, each)

@@ -8,29 +8,32 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..networks import MLP, RAN
 from ..topology import Topology, max_pairs, resolve_size
 from ._data import Rows
 from ._fit import Settings, run
 from ._losses import Loss
+from ._penalty import Penalty
 from ._terms import alive
 
 # Pairs that `learned` and `top-k` train at once; of more, the best by `residual` are taken.
 _CANDIDATES = 500
 _STEPS = 400  # of Adam for each fit on the way
-_PENALTIES = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0)  # times the spread of the slopes
+_SHARES = (0.01, 0.03, 0.1, 0.2, 0.4, 0.8)  # of the penalty under which no pair would ever come
 _PROBE = (64, 64)
-_PROBE_STEPS = 1500
+_PROBE_STEPS = 1000
 _BATCH = 256
+_TAIL = 5.0  # standard deviations
 
 
 def choose_pairs(
     model: RAN, train: Rows, loss: Loss, method: str, size: int | str, seed: int
 ) -> Topology:
     """Return the model's main terms with pairs chosen by a method; see `select_topology`."""
-    chosen = METHODS[method](model, train, loss, size, seed)
+    rows = train if method in ("random", "correlation", "residual") else _standard(train, loss)
+    chosen = METHODS[method](model, rows, loss, size, seed)
     return Topology(model.in_features, chosen.pairs, model.topology.mains)
 
 
@@ -40,6 +43,17 @@ def _table(train: Rows, loss: Loss, outputs: int) -> tuple[Tensor, Tensor]:
     if loss.classes == "exclusive":
         y = torch.nn.functional.one_hot(y, outputs)
     return x, y.double()
+
+
+def _standard(train: Rows, loss: Loss) -> Rows:
+    """Return rows of order one, heavy tails cut, so that one learning rate suits all data."""
+
+    def scaled(values: Tensor) -> Tensor:
+        spread = values.std(0)
+        return (values - values.mean(0)) / torch.where(spread > 0, spread, torch.ones_like(spread))
+
+    x, y, weight = train.batch
+    return Rows(scaled(x).clamp(-_TAIL, _TAIL), y if loss.classes else scaled(y), weight)
 
 
 def _random(model: RAN, train: Rows, loss: Loss, size: int | str, seed: int) -> Topology:
@@ -56,31 +70,53 @@ def _residual(model: RAN, train: Rows, loss: Loss, size: int | str, seed: int) -
     return Topology.residual(x, y, size, weight=train.batch.weight)
 
 
+class _Probe(nn.Module):
+    """Fitted main effects, and a smooth network on what they leave over."""
+
+    def __init__(self, mains: RAN) -> None:
+        super().__init__()
+        self.mains = mains.requires_grad_(False)
+        like = next(mains.parameters())
+        self.rest = MLP(mains.in_features, mains.out_features, _PROBE, "silu").to(like)
+        with torch.no_grad():
+            last = self.rest.layers[-1]
+            last.weight.zero_()  # type: ignore[operator]
+            last.bias.zero_()  # type: ignore[operator]
+
+    def forward(self, x: Tensor) -> Tensor:
+        result: Tensor = self.mains(x) + self.rest(x)
+        return result
+
+
 def _gradient(model: RAN, train: Rows, loss: Loss, size: int | str, seed: int) -> Topology:
-    """Fit a smooth network, and take the pairs on which its mixed second derivatives are large."""
-    x, y, weight = train.batch
-    middle, scale = x.mean(0), x.std(0)
-    scale = torch.where(scale > 0, scale, torch.ones_like(scale))
-    inputs = ((x - middle) / scale).float()
-    target = y
-    if loss.classes is None:
-        target = ((y - y.mean(0)) / y.std(0).clamp(min=torch.finfo(y.dtype).tiny)).float()
+    """Fit a smooth network, and take the pairs on which its mixed second derivatives are large.
+
+    Main effects, which have none, are fitted first: a probe that must learn them too has large
+    derivatives everywhere.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        probe = MLP(model.in_features, model.out_features, _PROBE, "silu").to(x.device)
-    data = (inputs, target.float() if loss.classes == "binary" else target)
-    settings = Settings(
-        loss=loss,
+        probe = _Probe(_main_effects(model, train, loss, seed))
+    settings = replace(
+        _settings(train, loss, seed, _PROBE_STEPS),
         optimizer="adamw",
-        epochs=_epochs(len(x), _PROBE_STEPS),
-        batch_size=min(_BATCH, len(x)),
         learning_rate=3e-3,
-        weight_decay=1e-1,
-        schedule="cosine",
-        seed=seed,
+        weight_decay=0.1,
     )
-    run(probe, data if weight is None else (*data, weight.float()), None, settings)
-    return Topology.gradient(probe, inputs, size)
+    run(probe, _parts(train), None, settings)
+    return Topology.gradient(probe, train.batch.x, size)
+
+
+def _parts(train: Rows) -> tuple[Tensor, ...]:
+    return tuple(part for part in train.batch if part is not None)
+
+
+def _main_effects(model: RAN, train: Rows, loss: Loss, seed: int) -> RAN:
+    """Return the model with main effects alone, fitted."""
+    d = model.in_features
+    mains = copy.deepcopy(model).rewire(Topology(d, mains=model.topology.mains or range(d)))
+    run(mains, _parts(train), None, _settings(train, loss, seed, _STEPS))
+    return mains
 
 
 def _candidates(model: RAN, train: Rows, loss: Loss, size: int | str, seed: int) -> RAN:
@@ -94,54 +130,44 @@ def _candidates(model: RAN, train: Rows, loss: Loss, size: int | str, seed: int)
     return copy.deepcopy(model).rewire(Topology(d, pairs, model.topology.mains))
 
 
-def _settings(train: Rows, loss: Loss, seed: int) -> Settings:
+def _settings(train: Rows, loss: Loss, seed: int, steps: int) -> Settings:
+    batch = min(_BATCH, len(train))
     return Settings(
         loss=loss,
         optimizer="adam",
-        epochs=_epochs(len(train), _STEPS),
-        batch_size=min(_BATCH, len(train)),
+        epochs=max(1, round(steps * batch / len(train))),
+        batch_size=batch,
         learning_rate=1e-2,
         schedule="cosine",
         clip=1.0,
         seed=seed,
+        split_seed=seed,
     )
-
-
-def _epochs(rows: int, steps: int) -> int:
-    return max(1, round(steps * min(_BATCH, rows) / rows))
 
 
 def _top(model: RAN, train: Rows, loss: Loss, size: int | str, seed: int) -> Topology:
     """Train many pairs without a penalty, and keep those that contribute most."""
     wide = _candidates(model, train, loss, size, seed)
-    run(wide, tuple(part for part in train.batch if part is not None), None,
-        _settings(train, loss, seed))  # fmt: skip
+    run(wide, _parts(train), None, _settings(train, loss, seed, _STEPS))
     return _strongest(wide, train, resolve_size(size, model.in_features))
 
 
 def _learned(model: RAN, train: Rows, loss: Loss, size: int | str, seed: int) -> Topology:
-    """Train many pairs under a rising group lasso, until no more than wanted survive."""
+    """Train many pairs under a rising group lasso on them, until no more than wanted survive."""
     wanted = resolve_size(size, model.in_features)
-    wide = _candidates(model, train, loss, size, seed)
-    settings = _settings(train, loss, seed)
-    data = tuple(part for part in train.batch if part is not None)
-    unit = _unit(train, loss)
-    best = wide
-    for strength in _PENALTIES:
-        run(wide, data, None, replace(settings, penalty=strength * unit))
-        left = int(alive(wide).get("pair", torch.zeros(1)).sum())
-        if left >= wanted:
+    candidates = _candidates(model, train, loss, size, seed).topology
+    wide = _main_effects(model, train, loss, seed).rewire(candidates)
+    most = Penalty(wide, 1.0, "pairs").largest(train, loss) if candidates.num_pairs else 0.0
+    settings = _settings(train, loss, seed, _STEPS // 2)
+    best = copy.deepcopy(wide)
+    for share in _SHARES:
+        run(wide, _parts(train), None, replace(settings, penalty=share * most, penalized="pairs"))
+        left = int(alive(wide)["pair"].sum()) if wide.pair is not None else 0
+        if left >= wanted or share == _SHARES[0]:
             best = copy.deepcopy(wide)
         if left <= wanted:
             break
     return _strongest(best, train, wanted)
-
-
-def _unit(train: Rows, loss: Loss) -> float:
-    """Return the scale of a penalty: the size of the loss's slopes at the start."""
-    if loss.classes:
-        return 1.0
-    return float(train.batch.y.double().std())
 
 
 @torch.no_grad()
