@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from experiments import training_tables
 from experiments.results import read
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -69,6 +70,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
     "init_fit": ("init_fit", init_fit),
     "gradient_ratio": ("stability", gradient_ratio),
     "training": ("stability", training),
+    **training_tables.TABLES,
 }
 
 

@@ -234,7 +234,8 @@ def _plan(name: str, train: Source, settings: Settings) -> Plan:
     batch = settings.batch_size or (len(train) if full else _BATCH)
     steps = train.steps(batch)
     epochs = settings.epochs or _EPOCHS.get(name) or max(10, -(-_STEPS // steps))
-    every = 1 if settings.patience is not None else max(1, epochs // _RECORDS)
+    dear = name in _EPOCHS  # a step then costs more than a look at the validation rows
+    every = 1 if settings.patience is not None or dear else max(1, epochs // _RECORDS)
     if settings.time_limit is not None:  # then most of the epochs may never come
         every = min(every, 10)
     path = None if settings.checkpoint is None else Path(settings.checkpoint)

@@ -22,11 +22,12 @@ from ._penalty import GroupProblem, Penalty
 from ._vector import Vector
 
 _DAMPING = 1e-2  # at the start
-_LOWER, _RAISE = 0.2, 4.0
+_RAISE = 4.0  # after a step that was taken back
+# The damping's next factor, by the share of the foreseen gain that came true.
+_NEXT, _DOUBT = ((0.75, 0.2), (0.25, 1.0)), 2.0
 _LEAST, _MOST = 1e-15, 1e12
 _MEMORY = 0.5  # of the largest curvature a parameter has had, from step to step
 _FLOOR = 1e-8  # of D, as a share of its largest entry
-_GOOD, _POOR = 0.25, 1.5  # gain below which the damping does not fall, and its factor then
 _SMALL, _PATIENCE = 1e-9, 5  # so many steps in a row that gain less than this share end the fit
 _EXACT = 1e-31  # of the mean square of the targets: nothing is left but rounding
 
@@ -121,8 +122,9 @@ class LevenbergMarquardt:
 
     def _settle(self, before: float, after: float, foreseen: float) -> None:
         """Choose the next damping by how well the parabola foresaw the gain, and see if to stop."""
-        good = before - after > _GOOD * foreseen
-        self.damping = min(max(self.damping * (_LOWER if good else _POOR), _LEAST), _MOST)
+        share = (before - after) / foreseen if foreseen > 0 else 1.0
+        factor = next((each for least, each in _NEXT if share > least), _DOUBT)
+        self.damping = min(max(self.damping * factor, _LEAST), _MOST)
         self.idle = self.idle + 1 if before - after <= _SMALL * before else 0
         if self.idle >= _PATIENCE:
             self.converged = "steps no longer gain"

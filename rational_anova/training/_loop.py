@@ -165,9 +165,10 @@ class Loop:
         except _Explosion as trouble:
             self._retreat(trouble)
             return
-        if self.at.stopped == "time" and self.at.index:
-            return  # in the middle of an epoch
         mean = self.at.total / self.at.seen if self.at.seen else math.nan
+        if self.at.stopped == "time" and self.at.index:
+            self._record(mean, update)  # in the middle of an epoch
+            return
         self.at = dataclasses.replace(
             self.at, epoch=self.at.epoch + 1, index=0, total=0.0, seen=0.0
         )
@@ -218,6 +219,9 @@ class Loop:
         if self.plan.schedule == "constant":
             return 1.0
         done = (self.at.step - warm) / max(1, total - warm)
+        if self.plan.time_limit is not None:  # the end may come before the last epoch
+            spent = time.perf_counter() - self._began
+            done = max(done, spent / self.plan.time_limit)
         return 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
 
     @torch.no_grad()
