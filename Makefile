@@ -2,7 +2,7 @@
 # make test    set up, then lint, types and all tests (what CI runs)
 # make check   lint and types only
 # make bench   speed of the units as ratios to GELU
-# make experiments   run again what the docs report
+# make experiments   run again what the docs report: hours; recorded rows are kept (delete their file)
 
 PYTHON ?= python3
 VENV := .venv
@@ -31,9 +31,17 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.units
 
 experiments: $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	$(BIN)/python -m experiments.stability
 	$(BIN)/python -m experiments.init_fit
 	$(BIN)/python -m experiments.budgets
+	$(BIN)/python -m experiments.runge
+	$(BIN)/python -m experiments.lorentzian
+	$(BIN)/python -m experiments.sharpened
+	$(BIN)/python -m experiments.needle
+	$(BIN)/python -m experiments.ablation
+	$(BIN)/python -m experiments.optimizers
+	$(BIN)/python -m experiments.tables
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

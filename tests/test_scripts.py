@@ -16,6 +16,12 @@ RECORDED = ROOT / "experiments" / "results"
     [
         ["experiments.stability", "--smoke"],
         ["experiments.init_fit", "--smoke"],
+        ["experiments.runge", "--smoke"],
+        ["experiments.lorentzian", "--smoke"],
+        ["experiments.sharpened", "--smoke"],
+        ["experiments.needle", "--smoke"],
+        ["experiments.ablation", "--smoke"],
+        ["experiments.optimizers", "--smoke"],
         ["benchmarks.units", "--rows", "64", "--features", "16", "--rounds", "3"],
     ],
     ids=lambda command: command[0],

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pandas
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset
@@ -183,6 +184,7 @@ def as_tensor(values: Any, name: str) -> Tensor:
 
 def _from_objects(array: Any, name: str, columns: Any) -> Any:
     """Turn a table of mixed columns into floats, or say which column is none."""
+    array = np.where(pandas.isna(array), np.nan, array)  # None and pandas.NA
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError):
