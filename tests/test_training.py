@@ -120,7 +120,7 @@ def test_validation_keeps_the_best_epoch():
 
 
 def test_patience_ends_the_fit():
-    X, y = data(40)
+    X, _ = data(40)
     noise = torch.randn(40, generator=torch.Generator().manual_seed(9), dtype=DOUBLE)
     history = ra.fit(network(), (X, noise), validation=0.5, optimizer="adam", epochs=5000,
                      learning_rate=0.05, patience=20)  # fmt: skip
@@ -498,11 +498,11 @@ INF = with_value(data(20)[1], 7, torch.inf)
         (bad(y=data(19)[1]), {}, ValueError, r"X has 20 rows, y has shape \(19,\)"),
         (bad(X=torch.randn(20, 5)), {}, ValueError, r"does not take X of shape \(20, 5\)"),
         (bad(), {"validation": 0.01}, ValueError, "validation=0.01 of 20 rows leaves 0"),
-        (bad(), {"validation": 1.5}, ValueError, "validation=1.5 of 20 rows"),
+        (bad(), {"validation": 1.5}, ValueError, "validation=1.5 must be a share"),
         (bad(), {"validation": (torch.zeros(0, 3), torch.zeros(0))}, ValueError, "validation data have no rows"),
         (bad(), {"validation": (NAN, INF)}, ValueError, "validation X has 1 values"),
         (bad(y=torch.arange(20)), {"loss": "multiclass"}, ValueError, "has the class 19, the model has 1 outputs"),
-        ((*bad(), torch.zeros(20)), {}, ValueError, "weight must be >= 0 with some rows above 0"),
+        ((*bad(), torch.zeros(20)), {}, ValueError, "weight must be above 0 in some rows"),
         ((*bad(), -torch.ones(20)), {}, ValueError, "least weight of -1"),
         (bad()[0], {}, TypeError, r"data must be \(X, y\)"),
         ({"train_input": bad()[0]}, {}, ValueError, "needs 'train_input' and 'train_label'"),
@@ -543,7 +543,9 @@ def test_constant_classes_and_streams():
     with pytest.raises(TypeError, match="without a length"):
         ra.fit(network(), Endless())
     with pytest.raises(ValueError, match="X has 1 values that are not finite"):
-        ra.fit(network(), DataLoader(Table(NAN, NAN[:, 0].nan_to_num()), 5), optimizer="adam", epochs=1)
+        ra.fit(
+            network(), DataLoader(Table(NAN, NAN[:, 0].nan_to_num()), 5), optimizer="adam", epochs=1
+        )
 
 
 def test_nothing_to_train():

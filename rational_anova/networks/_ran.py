@@ -172,7 +172,9 @@ class RAN(nn.Module):
                 "dtype": like.dtype,
             }
         )
-        fresh.requires_grad_(like.requires_grad)
+        flags = {name: parameter.requires_grad for name, parameter in self.named_parameters()}
+        for name, parameter in fresh.train(self.training).named_parameters():
+            parameter.requires_grad_(flags.get(name, True))
         old, new = self.topology, fresh.topology
         columns = []
         for name, before, after in (("main", old.mains, new.mains), ("pair", old.pairs, new.pairs)):
@@ -186,8 +188,13 @@ class RAN(nn.Module):
             fresh.head.bias.copy_(self.head.bias)
             for n, m in columns:
                 fresh.head.weight[:, n] = self.head.weight[:, m]
-        for name in ("topology", "main", "pair", "head", "_mains"):
-            setattr(self, name, getattr(fresh, name))
+        # As the constructor leaves them: in the same order, and None outside of the modules.
+        for name in ("main", "pair", "head"):
+            vars(self).pop(name, None)
+        self._modules.clear()
+        self._modules.update(fresh._modules)
+        vars(self).update({k: vars(fresh)[k] for k in ("main", "pair", "head") if k in vars(fresh)})
+        self.topology, self._mains = fresh.topology, fresh._mains
         remembered(self)["topology"] = new
         return self
 

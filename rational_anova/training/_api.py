@@ -7,14 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import joblib
+import torch
 from rich.console import Console
 from torch import nn
 
 from .. import _validation as check
 from ..networks import RAN
 from ..topology import Topology
-from ._check import learnable, outputs_of, prepare_source
-from ._data import Data, Rows, read, split
+from ._check import learnable, outputs_of, prepare_source, require_module
+from ._data import Data, Rows, training_part
 from ._fit import Settings, run
 from ._history import History
 from ._losses import Loss, resolve_loss
@@ -62,7 +63,7 @@ def fit(
     penalty always at its last, since that is where the dropped terms are zero.
 
     Args:
-        model: any `nn.Module` from (rows, ...) to (rows, outputs).
+        model: any `nn.Module` from real inputs (rows, ...) to (rows, outputs).
         data: (X, y) or (X, y, weight) of tensors, NumPy arrays, pandas tables or lists; a Dataset
             or DataLoader; or a dictionary with `train_input`, `train_label`, and perhaps
             `test_input`, `test_label`, whose loss is recorded and decides nothing.
@@ -136,15 +137,16 @@ def fit(
         resume=resume,
         progress=progress,
     )
-    if patience is not None and validation is None:
-        raise ValueError(f"patience={patience} needs validation rows; give validation=0.2 or data")
+    require_module(model)
     count = check.integer(restarts, "restarts", 1)
     if topology is not None:
         chosen = select_topology(
             model, data, topology, size, validation=validation, loss=loss, seed=seed
         )
         assert isinstance(model, RAN)
-        model.rewire(chosen)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)  # for what is new in a linear read-out
+            model.rewire(chosen)
     if count == 1:
         return run(model, data, validation, settings)
     noise = check.nonnegative(restart_noise, "restart_noise")
@@ -171,8 +173,9 @@ def fit_path(
         tolerance: the fewest terms win among points whose validation loss is at most this share
             above the least.
         refit: train the pruned model once more without the penalty, which shrinks what it keeps.
-        settings: further arguments of `fit`.
+        settings: further arguments of `fit`, but those of restarts, pairs and checkpoints.
     """
+    require_module(model)
     share = check.nonnegative(tolerance, "tolerance")
     return follow(model, data, validation, Settings.of(settings), penalties, share, refit)
 
@@ -196,12 +199,13 @@ def sweep(
         grid: lists of values by name: arguments of `fit`, and arguments of the function.
         validation: as in `fit`; all trials share the same rows.
         n_jobs: how many run at once.
-        settings: arguments of `fit` that all trials share.
+        settings: arguments of `fit` that all trials share, but those of restarts and pairs; with
+            a checkpoint each trial has a file of its own, the name with its number behind.
     """
     Settings.of(settings)
     jobs = (
-        joblib.delayed(trial)(model, data, validation, chosen, settings)
-        for chosen in combinations(grid)
+        joblib.delayed(trial)(model, data, validation, chosen, settings, number)
+        for number, chosen in enumerate(combinations(grid))
     )
     return Sweep(joblib.Parallel(n_jobs=n_jobs)(jobs))
 
@@ -242,9 +246,7 @@ def select_topology(
             "choose with Topology.residual(X, y) or the like, and build them with it"
         )
     check.choice(method, METHODS, "topology (how to choose it)")
-    train, _ = read(data, 256, seed)
-    if isinstance(validation, float):
-        train, _ = split(train, validation, seed)
+    train = training_part(data, validation, 256, seed)
     if not isinstance(train, Rows):
         raise TypeError("choosing pairs needs data in memory: (X, y), not a Dataset or DataLoader")
     outputs = outputs_of(model, train)

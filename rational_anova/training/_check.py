@@ -56,11 +56,8 @@ def _weights(weight: Tensor, name: str) -> Tensor:
     finite(weight, f"{name}weight")
     if weight.dim() != 1:
         raise ValueError(f"{name}weight must be one number for each row, got {tuple(weight.shape)}")
-    if bool((weight < 0).any()) or not bool(weight.sum() > 0):
-        raise ValueError(
-            f"{name}weight must be >= 0 with some rows above 0, got a least weight of "
-            f"{weight.min().item():g} and a sum of {weight.sum().item():g}"
-        )
+    if bool((weight < 0).any()):
+        raise ValueError(f"{name}weight must be >= 0, got a least weight of {weight.min():g}")
     return weight
 
 
@@ -70,7 +67,13 @@ def prepare_source(
     """Check data in memory once; a stream is checked batch by batch as it comes."""
     if not isinstance(source, Rows):
         return source
-    return Rows(*prepare(source.batch, loss, outputs, model, name))
+    ready = Rows(*prepare(source.batch, loss, outputs, model, name))
+    weight = ready.batch.weight
+    if weight is not None and not bool(weight.sum() > 0):
+        raise ValueError(
+            f"{name}weight must be above 0 in some rows, got a sum of {weight.sum():g}"
+        )
+    return ready
 
 
 def learnable(source: Source) -> None:
@@ -92,8 +95,10 @@ def learnable(source: Source) -> None:
 
 def outputs_of(model: nn.Module, source: Source) -> int:
     """Run two rows through the model, and return how many outputs it has."""
-    x = next(iter(source.chunks(2))).x
-    training = model.training
+    first = next(iter(source.chunks(2)), None)
+    if first is None:
+        raise ValueError("the DataLoader yields no batch; is drop_last set with too few rows?")
+    x, before = first.x, modes(model)
     model.eval()
     try:
         with torch.no_grad():
@@ -103,7 +108,7 @@ def outputs_of(model: nn.Module, source: Source) -> int:
             f"the model does not take X of shape {(len(source), *x.shape[1:])}: {error}"
         ) from error
     finally:
-        model.train(training)
+        set_modes(before)
     if not isinstance(result, Tensor) or result.dim() not in (1, 2) or len(result) != len(x):
         shape = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
         raise ValueError(
@@ -111,6 +116,24 @@ def outputs_of(model: nn.Module, source: Source) -> int:
             f"for {len(x)} rows it returns {shape}"
         )
     return 1 if result.dim() == 1 else int(result.shape[1])
+
+
+def modes(model: nn.Module) -> dict[nn.Module, bool]:
+    """Return which modules are in training mode."""
+    return {module: module.training for module in model.modules()}
+
+
+def set_modes(before: dict[nn.Module, bool]) -> None:
+    """Bring every module back to its own mode: a norm may be frozen in a model that trains."""
+    for module, training in before.items():
+        module.training = training
+
+
+def require_module(model: object) -> None:
+    """Raise unless this is a model."""
+    if not isinstance(model, nn.Module):
+        hint = "; build it first" if isinstance(model, type) else ""
+        raise TypeError(f"model must be an nn.Module, got {model!r}{hint}")
 
 
 def predict(model: nn.Module, x: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +18,34 @@ from ._data import Rows, Source
 FORMAT = "rational-anova checkpoint 1"
 
 
-def fingerprint(model: nn.Module, source: Source, settings: dict[str, Any]) -> str:
-    """Return a digest of model, data and settings: only the same run may go on."""
+def fingerprint(
+    model: nn.Module, sources: Iterable[Source | None], settings: dict[str, Any]
+) -> str:
+    """Return a digest of model, data and settings: only the same run may go on.
+
+    Equal shapes are not enough: another denominator, or other pairs, have the same shapes. Of a
+    stream only the number of rows is known.
+    """
     digest = hashlib.sha256(repr(sorted(settings.items())).encode())
-    digest.update(type(model).__name__.encode())
+    digest.update(f"{type(model).__name__}{model!r}".encode())
     for name, parameter in model.named_parameters():
-        digest.update(f"{name}{tuple(parameter.shape)}{parameter.dtype}".encode())
-    digest.update(str(len(source)).encode())
-    if isinstance(source, Rows):
-        for part in source.batch:
-            if isinstance(part, Tensor):
-                digest.update(part.detach().cpu().contiguous().numpy().tobytes())
+        digest.update(f"{name}{parameter.shape}{parameter.dtype}{parameter.requires_grad}".encode())
+    kept = model.state_dict()
+    for name, buffer in model.named_buffers():
+        if name not in kept:  # part of the architecture, such as the pairs
+            digest.update(_bytes(buffer))
+    for source in sources:
+        digest.update(f"{type(source).__name__}{0 if source is None else len(source)}".encode())
+        if isinstance(source, Rows):
+            for part in source.batch:
+                if isinstance(part, Tensor):
+                    digest.update(_bytes(part))
     return digest.hexdigest()
+
+
+def _bytes(values: Tensor) -> bytes:
+    flat = values.detach().cpu().contiguous().reshape(-1)
+    return flat.view(torch.uint8).numpy().tobytes()
 
 
 def write(path: Path, state: dict[str, Any]) -> None:

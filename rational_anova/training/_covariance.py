@@ -65,8 +65,10 @@ def covariance(
     rank = int(seen.sum())
     inverse = (vectors[:, seen] / values[seen]) @ vectors[:, seen].T
     unseen = vectors[:, ~seen].square().sum(1)
-    rows = len(data)
-    factor, variance = 1 / rows, None
+    rows, mass = _counts(data)
+    # Weights of a likelihood count as repetitions; `binary` is a mean over the outputs.
+    factor = 1 / (mass * (outputs if loss.classes == "binary" else 1))
+    variance = None
     if loss.quadratic:
         freedom = max(rows * outputs - rank, 1)
         variance = here.loss * rows * outputs / freedom
@@ -79,3 +81,12 @@ def covariance(
         unseen < _UNSEEN,
         variance,
     )
+
+
+def _counts(data: Source) -> tuple[int, float]:
+    """Return the number of rows that count, and the sum of their weights."""
+    rows, mass = 0, 0.0
+    for chunk in data.chunks(8192):
+        rows += len(chunk.x) if chunk.weight is None else int((chunk.weight > 0).sum())
+        mass += len(chunk.x) if chunk.weight is None else float(chunk.weight.sum())
+    return rows, mass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
@@ -9,7 +10,15 @@ import numpy as np
 import pandas
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    SequentialSampler,
+    Subset,
+    TensorDataset,
+)
 
 Data: TypeAlias = Any  # a pair or triple of arrays, a mapping, a Dataset or a DataLoader
 
@@ -149,6 +158,8 @@ def unpack(parts: Any, what: str) -> tuple[Tensor, Tensor, Tensor | None]:
         )
     x, y = as_tensor(parts[0], "X"), as_tensor(parts[1], "y")
     weight = as_tensor(parts[2], "weight") if len(parts) == 3 and parts[2] is not None else None
+    if x.dim() == 0:
+        raise ValueError(f"X must have rows, got the single number {x.item():g}")
     if x.dim() == 1:
         x = x.unsqueeze(-1)
     for name, each in (("y", y), ("weight", weight)):
@@ -165,6 +176,8 @@ def unpack(parts: Any, what: str) -> tuple[Tensor, Tensor, Tensor | None]:
 def as_tensor(values: Any, name: str) -> Tensor:
     """Return an array, a table of pandas or a list as a tensor; names what is not a number."""
     if isinstance(values, Tensor):
+        if values.is_complex():
+            raise TypeError(f"{name} must hold real numbers, got dtype {values.dtype}")
         return values.detach()
     columns = getattr(values, "columns", None)
     array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
@@ -202,10 +215,25 @@ def _from_objects(array: Any, name: str, columns: Any) -> Any:
     raise TypeError(f"{name} must hold numbers")
 
 
+def is_share(validation: Any) -> bool:
+    """Say whether validation is meant as a share of the rows."""
+    return isinstance(validation, numbers.Real) and not isinstance(validation, bool)
+
+
+def training_part(data: Data, validation: Any, batch_size: int, seed: int) -> Source:
+    """Return the rows that `fit` would learn from."""
+    train, _ = read(data, batch_size, seed)
+    return split(train, float(validation), seed)[0] if is_share(validation) else train
+
+
 def split(source: Source, fraction: float, seed: int) -> tuple[Source, Source]:
     """Set a share of the rows aside, the same ones for the same seed."""
+    if not 0 < fraction < 1:
+        raise ValueError(
+            f"validation={fraction:g} must be a share of the rows between 0 and 1, or data (X, y)"
+        )
     count = round(fraction * len(source))
-    if not 0 < fraction < 1 or not 0 < count < len(source) - 1:
+    if not 0 < count < len(source) - 1:
         raise ValueError(
             f"validation={fraction:g} of {len(source)} rows leaves {count} for validation and "
             f"{len(source) - count} for training; both need rows (training two or more), so give "
@@ -221,6 +249,11 @@ def split(source: Source, fraction: float, seed: int) -> tuple[Source, Source]:
             "validation as a share needs a DataLoader with a batch_size; pass another DataLoader "
             "as validation instead"
         )
+    if type(source.loader.sampler) not in (RandomSampler, SequentialSampler):
+        raise ValueError(
+            f"validation as a share cannot keep the {type(source.loader.sampler).__name__} of the "
+            "DataLoader; pass a DataLoader of the validation rows instead"
+        )
     dataset: Any = source.loader.dataset
     generator = torch.Generator().manual_seed(seed)
     parts = (Subset(dataset, rows.tolist()) for rows in (kept, held))
@@ -232,6 +265,7 @@ def split(source: Source, fraction: float, seed: int) -> tuple[Source, Source]:
             generator=generator,
             num_workers=source.loader.num_workers,
             collate_fn=source.loader.collate_fn,
+            drop_last=source.loader.drop_last and n == 0,
         )
         for n, part in enumerate(parts)
     )

@@ -187,6 +187,8 @@ class LBFGS:
         for chunk in self.data.chunks(_ROWS):
             batch = self.prepare(chunk)
             share = float(len(batch.x) if batch.weight is None else batch.weight.sum())
+            if not share:
+                continue
             loss = batch_loss(self.model, batch, self.loss) * share
             loss.backward()
             total, mass = total + float(loss.detach()), mass + share

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import math
+import numbers
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,20 @@ from torch import nn
 
 from .. import _validation as check
 from . import _checkpoint as checkpoints
-from ._check import device_of, dtype_of, learnable, outputs_of, prepare, prepare_source
+from ._check import (
+    device_of,
+    dtype_of,
+    learnable,
+    modes,
+    outputs_of,
+    prepare,
+    prepare_source,
+    set_modes,
+)
 from ._covariance import covariance
-from ._data import Batch, Data, Rows, Source, read, split
+from ._data import Batch, Data, Rows, Source, is_share, read, split
 from ._first_order import LBFGS, FirstOrder
-from ._groups import Rates, parameter_groups, ridge, ridge_vector
+from ._groups import Rates, parameter_groups, ridge, ridge_vector, roles
 from ._guard import Guard
 from ._history import History
 from ._jacobian import evaluate
@@ -40,8 +51,10 @@ _FULL, _BATCH = 1024, 256  # rows up to which the batch is all of them; else its
 _STEPS = 5000  # of Adam, by default
 _EPOCHS = {"lbfgs": 100, "lm": 200}
 _RECORDS = 500
-_OWN = ("split_seed", "label")  # settings that are not arguments of `fit`
+_ABSURD = 100.0  # times the variance of the target
+PRIVATE = ("split_seed", "label")  # settings that are not arguments of `fit`
 _SINKING = 1e-3
+_UNSTEADY = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd)
 # `lm` by default up to so many parameters, and so many operations in J^T J.
 _LM_SIZE, _LM_WORK = 1500, 2e10
 
@@ -78,7 +91,7 @@ class Settings:
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Settings:
         """Make settings from keywords; an unknown one is answered with the nearest known."""
-        known = [field.name for field in fields(cls) if field.name not in _OWN]
+        known = [field.name for field in fields(cls) if field.name not in PRIVATE]
         for name in given:
             check.choice(name, known, "a setting of fit")
         return cls(**{"split_seed": given.get("seed", 0), **given})
@@ -101,8 +114,24 @@ class Settings:
                 raise ValueError(f"{name} must be > 0, got {value}")
         if self.denominator_decay is not None:
             check.nonnegative(self.denominator_decay, "denominator_decay")
+        self._refuse()
+        if self.seed >= 2**31:
+            raise ValueError(f"seed must be below 2**31, got {self.seed}")
         if self.warmup > 1:
             raise ValueError(f"warmup is a share of all steps, at most 1, got {self.warmup}")
+
+    def _refuse(self) -> None:
+        """Raise where an optimiser cannot do what is asked."""
+        if self.penalty and self.optimizer == "lbfgs":
+            raise ValueError(
+                f"penalty={self.penalty:g} needs proximal steps, which lbfgs cannot take; "
+                "use optimizer='adam', 'adamw' or 'lm'"
+            )
+        if self.optimizer in ("lm", "lbfgs") and self.batch_size is not None:
+            raise ValueError(
+                f"{self.optimizer} works on all rows at once, got batch_size={self.batch_size}; "
+                "leave it out, or use optimizer='adam'"
+            )
 
     def rates(self, optimizer: str) -> Rates:
         """Return learning rates and decays for an optimiser."""
@@ -117,12 +146,27 @@ class Settings:
 
 def run(model: nn.Module, data: Data, validation: Any, settings: Settings) -> History:
     """Fit a model once; see `fit`."""
+    Vector(model)  # raises if nothing can be trained
+    if settings.patience is not None and validation is None:
+        raise ValueError(
+            f"patience={settings.patience} needs validation rows; give validation=0.2 or data"
+        )
+    before = modes(model)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(settings.seed)
+            return _run(model, data, validation, settings)
+    finally:
+        set_modes(before)
+
+
+def _run(model: nn.Module, data: Data, validation: Any, settings: Settings) -> History:
     batch = settings.batch_size or _BATCH
     train, test = read(data, batch, settings.seed)
     if len(train) < 2:
         raise ValueError(f"data has {len(train)} rows; two or more are needed to learn from")
     held: Source | None = None
-    if isinstance(validation, float | int) and not isinstance(validation, bool):
+    if is_share(validation):
         train, held = split(train, float(validation), settings.split_seed)
     elif validation is not None:
         held, _ = read(validation, batch, settings.seed)
@@ -140,22 +184,27 @@ def run(model: nn.Module, data: Data, validation: Any, settings: Settings) -> Hi
     )
     learnable(sources[0])
     history = History(name, reason, loss.name, seed=settings.seed)
-    mode = model.training
     try:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(settings.seed)
-            _train(work, name, sources, loss, outputs, settings, history)
+        _train(work, name, sources, loss, outputs, settings, history)
     finally:
         if work is not model:
             model.load_state_dict(work.state_dict())
-        model.train(mode)
+    _measure(model, sources, loss, outputs, history)
     return history
 
 
 def choose(settings: Settings, model: nn.Module, train: Source, outputs: int) -> tuple[str, str]:
     """Return the optimiser and why."""
+    unsteady = next((type(m).__name__ for m in model.modules() if isinstance(m, _UNSTEADY)), None)
+    if settings.optimizer == "lm" and unsteady is not None:
+        raise ValueError(
+            f"lm needs outputs that depend on their own row alone and not on chance, the model has "
+            f"a {unsteady}; use optimizer='adam'"
+        )
     if settings.optimizer != "auto":
         return settings.optimizer, "as asked"
+    if unsteady is not None:
+        return "adam", f"chosen: the model has a {unsteady}"
     size, rows = Vector(model).size, len(train)
     sizes = f"{size:,} parameters, {rows:,} rows"
     if settings.batch_size is not None or not isinstance(train, Rows):
@@ -174,15 +223,18 @@ def _train(
     settings: Settings,
     history: History,
 ) -> None:
-    _refuse(name, settings)
     penalty = None
     if settings.penalty:
-        penalty = Penalty(model, settings.penalty, settings.penalized)
+        still = {n for n, role in roles(model).items() if role == "gate" and not settings.gate_rate}
+        penalty = Penalty(model, settings.penalty, settings.penalized, still)
     plan = _plan(name, sources[0], settings)
     rates = settings.rates(name)
     with _gates(model, penalty):
         stepper = _stepper(model, name, sources[0], loss, outputs, settings, rates, penalty)
-        mark = checkpoints.fingerprint(model, sources[0], _identity(settings, name, loss, plan))
+        mark = ""
+        if plan.checkpoint is not None:
+            identity = _identity(settings, rates, name, loss, plan)
+            mark = checkpoints.fingerprint(model, sources, identity)
         loop = Loop(model, stepper, sources, loss, outputs, plan, history, mark)
         if plan.checkpoint is not None and plan.checkpoint.exists() and settings.resume:
             loop.resume(checkpoints.read(plan.checkpoint, mark))
@@ -191,7 +243,6 @@ def _train(
             history.covariance = covariance(
                 model, sources[0], loss, outputs, ridge_vector(model, rates)
             )
-    _measure(model, sources, loss, outputs, history)
 
 
 def _gates(model: nn.Module, penalty: Penalty | None) -> Any:
@@ -206,6 +257,13 @@ def _measure(model: nn.Module, sources: Any, loss: Loss, outputs: int, history: 
         history.training_loss = evaluate(model, sources[0], loss, outputs)
         if sources[1] is not None:
             history.validation_loss = evaluate(model, sources[1], loss, outputs)
+    if history.optimizer == "lm" and history.training_loss > _ABSURD * _reference(sources[0], loss):
+        warnings.warn(
+            f"lm ended at a loss of {history.training_loss:.3g}, far above that of a constant; "
+            "scale the inputs to order one",
+            RuntimeWarning,
+            stacklevel=5,
+        )
     for name in guard.crossed():
         warnings.warn(
             f"the polynomial denominator of {name} is zero or less somewhere on the data, so the "
@@ -216,17 +274,11 @@ def _measure(model: nn.Module, sources: Any, loss: Loss, outputs: int, history: 
         )
 
 
-def _refuse(name: str, settings: Settings) -> None:
-    if settings.penalty and name == "lbfgs":
-        raise ValueError(
-            f"penalty={settings.penalty:g} needs proximal steps, which lbfgs cannot take; "
-            "use optimizer='adam', 'adamw' or 'lm'"
-        )
-    if name in ("lm", "lbfgs") and settings.batch_size is not None:
-        raise ValueError(
-            f"{name} works on all rows at once, got batch_size={settings.batch_size}; "
-            "leave it out, or use optimizer='adam'"
-        )
+def _reference(source: Source, loss: Loss) -> float:
+    """Return the loss of predicting the mean, inf where that has no meaning."""
+    if not loss.quadratic or not isinstance(source, Rows):
+        return math.inf
+    return float(source.batch.y.double().var(0, correction=0).mean())
 
 
 def _plan(name: str, train: Source, settings: Settings) -> Plan:
@@ -256,11 +308,16 @@ def _plan(name: str, train: Source, settings: Settings) -> Plan:
     )
 
 
-def _identity(settings: Settings, name: str, loss: Loss, plan: Plan) -> dict[str, Any]:
+def _identity(
+    settings: Settings, rates: Rates, name: str, loss: Loss, plan: Plan
+) -> dict[str, Any]:
     """Return what two runs must share for one to go on from the other's checkpoint."""
-    kept = ("learning_rate", "weight_decay", "denominator_rate", "gate_rate", "denominator_decay",
-            "schedule", "warmup", "clip", "penalty", "penalized", "seed", "precision")  # fmt: skip
-    identity = {key: getattr(settings, key) for key in kept}
+    kept = ("schedule", "warmup", "clip", "penalty", "penalized", "seed", "precision")
+    identity = {key: getattr(settings, key) for key in kept} | asdict(rates)
+    identity = {
+        key: float(value) if isinstance(value, numbers.Real) else value
+        for key, value in identity.items()
+    }
     identity |= {"optimizer": name, "loss": loss.name, "batch_size": plan.batch_size}
     if settings.schedule != "constant" or settings.warmup:
         identity["epochs"] = plan.epochs  # the rates of all steps depend on it

@@ -146,7 +146,9 @@ class History:
             Record(**{**record, "loss": math.nan if record["loss"] is None else record["loss"]})
             for record in content["records"]
         ]
-        content["runs"] = {int(seed): loss for seed, loss in content["runs"].items()}
+        content["runs"] = {
+            int(seed): math.inf if loss is None else loss for seed, loss in content["runs"].items()
+        }
         if content["training_loss"] is None:
             content["training_loss"] = math.nan
         return cls(**content)

@@ -16,6 +16,7 @@ from ._vector import Vector
 
 # Numbers in the Jacobian of a chunk: enough rows for fast products, few enough to stay small.
 _NUMBERS = 2**21
+_ROWS = 8192  # at most, since the model has activations, too
 
 
 class Normal(NamedTuple):
@@ -28,7 +29,7 @@ class Normal(NamedTuple):
 
 def chunk_rows(size: int, outputs: int) -> int:
     """Return how many rows of a Jacobian to hold at once."""
-    return max(32, _NUMBERS // max(1, size * outputs))
+    return min(_ROWS, max(32, _NUMBERS // max(1, size * outputs)))
 
 
 def jacobian_rows(model: nn.Module, vector: Vector) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
@@ -37,7 +38,7 @@ def jacobian_rows(model: nn.Module, vector: Vector) -> Callable[[Tensor], tuple[
     The shallow network has its derivatives by hand; any other model goes through `torch.func`, all
     rows of a chunk at once.
     """
-    if isinstance(model, RAN):
+    if isinstance(model, RAN) and _plain(model):
         network = model  # a name of its own type for the closure
 
         def by_hand(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -58,6 +59,16 @@ def jacobian_rows(model: nn.Module, vector: Vector) -> Callable[[Tensor], tuple[
         return value, vector.join(parts, 2)
 
     return by_transform
+
+
+def _plain(model: RAN) -> bool:
+    """Say whether a RAN is what its formulas say: no subclass, hook or tied parameter."""
+    parameters = [p for _, p in model.named_parameters(remove_duplicate=False)]
+    return (
+        type(model).forward is RAN.forward
+        and len({id(p) for p in parameters}) == len(parameters)
+        and not any(m._forward_hooks or hasattr(m, "parametrizations") for m in model.modules())
+    )
 
 
 @torch.no_grad()
@@ -86,7 +97,7 @@ def normal(model: nn.Module, vector: Vector, data: Source, loss: Loss, outputs: 
 
 
 @torch.no_grad()
-def evaluate(model: nn.Module, data: Source, loss: Loss, outputs: int, rows: int = 8192) -> float:
+def evaluate(model: nn.Module, data: Source, loss: Loss, outputs: int, rows: int = _ROWS) -> float:
     """Return the mean loss over all rows."""
     total = mass = 0.0
     for chunk in data.chunks(rows):
@@ -94,6 +105,8 @@ def evaluate(model: nn.Module, data: Source, loss: Loss, outputs: int, rows: int
         values = loss.value(predict(model, x), y).double()
         total += float(values.sum() if weight is None else (values * weight).sum())
         mass += len(x) if weight is None else float(weight.sum())
+    if not mass:
+        raise ValueError("there are no rows to measure the loss on, or all have weight 0")
     return total / mass
 
 

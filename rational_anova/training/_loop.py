@@ -16,7 +16,7 @@ from rich.console import Console
 from torch import Tensor, nn
 
 from . import _checkpoint as checkpoint
-from ._check import Diverged, prepare
+from ._check import Diverged, modes, prepare, set_modes
 from ._data import Batch, Rows, Source
 from ._history import History, Record
 from ._jacobian import evaluate
@@ -133,18 +133,26 @@ class Loop:
         self._good = state
         if self.at.stopped == "finished" and self.at.epoch < self.plan.epochs:
             self.at.stopped = ""  # more epochs are asked for than that run had
+        patience = self.plan.patience
+        waited = self.at.epoch - self.at.best
+        if self.at.stopped.startswith("patience") and (patience is None or waited < patience):
+            self.at.stopped = ""
 
     def run(self) -> None:
         """Train; leaves the best parameters in the model, and why it ended in the history."""
-        self.model.train()
+        if not self.model.training:
+            self.model.train()
+        self._modes = modes(self.model)
         self._began = time.perf_counter()
         self._started = self._began - self.at.seconds
+        newest: Any = (None, 0, math.inf, [])
         with progress_bar(self.plan.progress, self.plan.epochs, self.plan.label) as update:
             try:
                 while not self.at.stopped and self.at.epoch < self.plan.epochs:
                     self._epoch(update)
                 self.at.stopped = self.at.stopped or "finished"
             except KeyboardInterrupt:
+                newest = (self.best, self.at.best, self.at.best_score, self.history.records[:])
                 self._restore(self._good)
                 self.at.stopped = "interrupted"
                 self.history.events.append(f"interrupted after epoch {self.at.epoch}")
@@ -154,6 +162,9 @@ class Loop:
             if self.at.stopped in ("interrupted", "time"):
                 self.at.stopped = ""
             self._save(self._snapshot())
+        if newest[0] is not None and newest[2] < self.at.best_score:
+            # Better than anything before the state that a resumed run goes on from.
+            self.best, self.at.best, self.at.best_score, self.history.records[:] = newest
         self._keep_best()
 
     def _epoch(self, update: Any) -> None:
@@ -191,6 +202,9 @@ class Loop:
         batches = self.train.batches(self.plan.batch_size, self.plan.seed, self.at.epoch)
         for raw in itertools.islice(batches, self.at.index, None):
             batch = raw if isinstance(self.train, Rows) else self._prepare(raw)
+            if batch.weight is not None and not bool(batch.weight.sum() > 0):
+                self.at.index += 1  # nothing to learn from
+                continue
             self.stepper.set_rate(self.at.backoff * self._factor())
             if math.isnan(self.at.reference):
                 self.at.reference = self._reference(batch)
@@ -261,7 +275,7 @@ class Loop:
             None if source is None else evaluate(self.model, source, self.loss, self.outputs)
             for source in (self.validation, self.test)
         ]
-        self.model.train()
+        set_modes(self._modes)
         self.at.seconds = time.perf_counter() - self._started
         terms = active_terms(self.model)
         seconds, rate = self.at.seconds, self.stepper.rate

@@ -7,7 +7,7 @@ likelihoods (generalised Gauss-Newton), the one of the tangent parabola for abso
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -41,8 +41,11 @@ class Loss:
 
     def __reduce__(self) -> tuple[object, ...]:
         # Functions without a name of their own cannot be pickled; this finds them again.
-        kind, _, number = self.name.partition(" ")
-        return (huber, (float(number),)) if number else (_named, (kind,))
+        if LOSSES.get(self.name) is self:
+            return _named, (self.name,)
+        if self.name.startswith("huber "):
+            return huber, (float(self.name.removeprefix("huber ")),)
+        return Loss, tuple(getattr(self, field.name) for field in fields(self))
 
     def mean(self, outputs: Tensor, targets: Tensor, weight: Tensor | None) -> Tensor:
         """Return the weighted mean over the rows."""

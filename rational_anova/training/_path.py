@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import numbers
 import os
 import pathlib
 from collections.abc import Sequence
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 from .. import _validation as check
+from ..networks import RAN, DeepRAN
 from ._check import outputs_of, prepare_source
-from ._data import Data, read, split
+from ._data import Data, training_part
 from ._fit import Settings, run
 from ._history import History
 from ._losses import resolve_loss
@@ -102,6 +104,9 @@ def follow(
         raise ValueError(
             "a path chooses its penalty on validation rows; give validation=0.2, or data as (X, y)"
         )
+    Penalty(model, 1.0, settings.penalized)  # raises if there is nothing to drop
+    if not isinstance(model, RAN | DeepRAN):
+        raise TypeError(f"a path needs a RAN or a DeepRAN, got {type(model).__name__}")
     free = replace(settings, penalty=0.0, checkpoint=None)
     work = copy.deepcopy(model)
     history = run(work, data, validation, free)
@@ -111,11 +116,11 @@ def follow(
         work = copy.deepcopy(work)
         history = run(work, data, validation, replace(free, penalty=strength))
         steps.append(_step(strength, work, history))
-        if not steps[-1].terms:
+        if not steps[-1].terms or history.stopped == "interrupted":
             break
     chosen = _choose(steps, tolerance)
     smaller, last = prune(chosen.model), chosen.history
-    if refit:
+    if refit and history.stopped != "interrupted":
         last = run(smaller, data, validation, free)
     return Path(steps, chosen, smaller, last)
 
@@ -138,10 +143,11 @@ def _choose(steps: list[Step], tolerance: float) -> Step:
 def _strengths(
     model: nn.Module, data: Data, validation: Any, settings: Settings, given: Sequence[float] | int
 ) -> list[float]:
-    if not isinstance(given, int):
-        values = sorted(check.nonnegative(value, "a penalty") for value in given)
+    if not isinstance(given, numbers.Integral):
+        each: Sequence[float] = given  # type: ignore[assignment]
+        values = sorted(check.nonnegative(value, "a penalty") for value in each)
         if not values or values[0] == 0:
-            raise ValueError(f"penalties must be numbers > 0, got {list(given)}")
+            raise ValueError(f"penalties must be numbers > 0, got {list(each)}")
         return values
     count = check.integer(given, "penalties", 2)
     most = largest_penalty(model, data, validation, settings)
@@ -150,11 +156,9 @@ def _strengths(
 
 def largest_penalty(model: nn.Module, data: Data, validation: Any, settings: Settings) -> float:
     """Return the least penalty at which having no terms at all is stationary."""
-    train, _ = read(data, settings.batch_size or 256, settings.seed)
-    if isinstance(validation, float):
-        train, _ = split(train, validation, settings.split_seed)
+    train = training_part(data, validation, settings.batch_size or 256, settings.split_seed)
     outputs = outputs_of(model, train)
     loss = resolve_loss(settings.loss, next(iter(train.chunks(1))).y, outputs)
     return Penalty(model, 1.0, settings.penalized).largest(
-        prepare_source(train, loss, outputs, model), loss
+        prepare_source(train, loss, outputs, model), loss, outputs
     )

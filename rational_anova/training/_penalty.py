@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import torch
 from torch import Tensor, nn
 
 from ..units import Rational2d
+from ._check import prepare
 from ._data import Source
 from ._jacobian import batch_loss
 from ._losses import Loss
@@ -28,13 +29,24 @@ class Penalty:
         model: a network with terms.
         strength: the factor in front of the sum.
         which: `all` terms, or the `pairs` alone.
+        frozen: names of parameters that do not move, beside those that require no gradient.
     """
 
-    def __init__(self, model: nn.Module, strength: float, which: str = "all") -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        strength: float,
+        which: str = "all",
+        frozen: Collection[str] = (),
+    ) -> None:
         self.model = model
-        self.banks = [
-            bank for bank in banks(model) if which == "all" or isinstance(bank.unit, Rational2d)
-        ]
+        trainable = {name for name, p in model.named_parameters() if p.requires_grad}
+        self.banks = []
+        for bank in banks(model):
+            parts = tuple(p for p in bank.parts if p.name in trainable and p.name not in frozen)
+            wanted = which == "all" or isinstance(bank.unit, Rational2d)
+            if wanted and parts and parts[0] == bank.parts[0]:  # else its numerator is frozen
+                self.banks.append(bank._replace(parts=parts))
         self.strength = strength
         if not self.banks:
             raise ValueError(
@@ -55,7 +67,7 @@ class Penalty:
             total += self.weight(groups.shape[1]) * float(groups.norm(dim=1).sum())
         return total
 
-    def largest(self, data: Source, loss: Loss) -> float:
+    def largest(self, data: Source, loss: Loss, outputs: int) -> float:
         """Return the least strength that keeps all terms away once their numerators are zero."""
         empty = copy.deepcopy(self.model)
         values = dict(empty.named_parameters())
@@ -66,8 +78,11 @@ class Penalty:
                     top.write(values[top.name], torch.zeros_like(top.read(values[top.name])))
             mass = 0.0
             for chunk in data.chunks(_ROWS):
-                mass += len(chunk.x)
-                (batch_loss(empty, chunk, loss) * len(chunk.x)).backward()
+                batch = prepare(chunk, loss, outputs, empty)
+                share = float(len(batch.x) if batch.weight is None else batch.weight.sum())
+                if share:
+                    mass += share
+                    (batch_loss(empty, batch, loss) * share).backward()
         strongest = 0.0
         for bank, top in tops:
             gradient = values[top.name].grad

@@ -16,7 +16,7 @@ Update = Callable[[Record], None]
 @contextlib.contextmanager
 def progress_bar(show: bool | Console, total: int, name: str) -> Iterator[Update]:
     """Yield a function that shows a record; it does nothing if nothing is to be shown."""
-    if show is False:
+    if show is False or show is None:
         yield lambda record: None
         return
     columns = (

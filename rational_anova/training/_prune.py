@@ -71,6 +71,9 @@ def _prune_deep(model: DeepRAN) -> DeepRAN:
     columns = torch.cat([torch.arange(nodes, device=like.device), nodes + chosen[-1]])
     _select(state, "head.weight", columns)
     result.load_state_dict({k: v for k, v in state.items() if k in result.state_dict()})
+    flags = {name: parameter.requires_grad for name, parameter in model.named_parameters()}
+    for name, parameter in result.named_parameters():
+        parameter.requires_grad_(flags[name])
     return result.train(model.training)
 
 

@@ -17,7 +17,7 @@ from .. import _validation as check
 from ..units import RationalUnit
 from ._check import Diverged
 from ._data import Data
-from ._fit import Settings, run
+from ._fit import PRIVATE, Settings, run
 from ._history import History
 
 if TYPE_CHECKING:
@@ -48,11 +48,20 @@ def best_of(
         )
         for n, seed in enumerate(seeds)
     ]
-    jobs = (
-        joblib.delayed(_one)(start(model, seed, noise if n else 0.0), data, validation, each)
-        for n, (seed, each) in enumerate(zip(seeds, runs, strict=True))
-    )
-    results = joblib.Parallel(n_jobs=n_jobs)(jobs)
+    starts = (start(model, each.seed, noise) if n else copy.deepcopy(model)
+              for n, each in enumerate(runs))  # fmt: skip
+    jobs = zip(starts, runs, strict=True)
+    if n_jobs == 1:
+        results = []
+        for each, own in jobs:
+            results.append(_one(each, data, validation, own))
+            if results[-1][1].stopped == "interrupted":
+                break
+        seeds = seeds[: len(results)]
+    else:
+        results = joblib.Parallel(n_jobs=n_jobs)(
+            joblib.delayed(_one)(each, data, validation, own) for each, own in jobs
+        )
     scores = {seed: history.score for seed, (_, history) in zip(seeds, results, strict=True)}
     finite = [n for n, seed in enumerate(seeds) if math.isfinite(scores[seed])]
     if not finite:
@@ -65,10 +74,9 @@ def best_of(
 
 
 def start(model: nn.Module, seed: int, noise: float) -> nn.Module:
-    """Return a copy, with other weights for a seed other than the first: drawn anew, and shaken."""
+    """Return a copy with other weights, drawn anew and shaken; frozen ones stay."""
     result = copy.deepcopy(model)
-    if not noise:
-        return result
+    before = dict(model.named_parameters())
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         for module in result.modules():
@@ -82,6 +90,9 @@ def start(model: nn.Module, seed: int, noise: float) -> nn.Module:
                     below = noise if module.form.kind.minimum > 0 else _CAREFUL * noise
                     for rows, size in ((module.numerator, noise), (module.denominator, below)):
                         rows.add_(size * torch.randn(rows.shape, dtype=rows.dtype).to(rows.device))
+            for name, parameter in result.named_parameters():
+                if not parameter.requires_grad:
+                    parameter.copy_(before[name])
     return result
 
 
@@ -159,22 +170,25 @@ def trial(
     validation: Any,
     chosen: dict[str, Any],
     settings: dict[str, Any],
+    number: int,
 ) -> Trial:
     """Make a model and fit it; a run that diverges is recorded, it does not end the sweep."""
-    known = {field.name for field in fields(Settings)}
+    known = {field.name for field in fields(Settings)} - set(PRIVATE)
     own = {name: value for name, value in chosen.items() if name in known}
     other = {name: value for name, value in chosen.items() if name not in known}
     full = Settings.of({**settings, **own})
     if isinstance(model, nn.Module):
         if other:
             check.choice(next(iter(other)), sorted(known), "a key of the grid")
-        built = start(model, full.seed, 0.0)
+        built = copy.deepcopy(model)
     else:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(full.seed)
             built = model(**other)
     # All trials share one validation set, whatever their seeds.
     full = replace(full, split_seed=settings.get("seed", 0))
+    if full.checkpoint is not None:
+        full = replace(full, checkpoint=f"{full.checkpoint}.{number}")
     state, history = _one(built, data, validation, full)
     built.load_state_dict(state)
     return Trial(chosen, built, history)

@@ -32,6 +32,9 @@ def choose_pairs(
     model: RAN, train: Rows, loss: Loss, method: str, size: int | str, seed: int
 ) -> Topology:
     """Return the model's main terms with pairs chosen by a method; see `select_topology`."""
+    weight = train.batch.weight
+    if weight is not None:
+        train = Rows(*train.take(weight > 0))
     rows = train if method in ("random", "correlation", "residual") else _standard(train, loss)
     chosen = METHODS[method](model, rows, loss, size, seed)
     return Topology(model.in_features, chosen.pairs, model.topology.mains)
@@ -157,7 +160,11 @@ def _learned(model: RAN, train: Rows, loss: Loss, size: int | str, seed: int) ->
     wanted = resolve_size(size, model.in_features)
     candidates = _candidates(model, train, loss, size, seed).topology
     wide = _main_effects(model, train, loss, seed).rewire(candidates)
-    most = Penalty(wide, 1.0, "pairs").largest(train, loss) if candidates.num_pairs else 0.0
+    most = (
+        Penalty(wide, 1.0, "pairs").largest(train, loss, model.out_features)
+        if candidates.num_pairs
+        else 0.0
+    )
     settings = _settings(train, loss, seed, _STEPS // 2)
     best = copy.deepcopy(wide)
     for share in _SHARES:
