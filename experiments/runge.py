@@ -1,8 +1,8 @@
 """The Runge function 1/(1 + 25 x^2): fit on [-1, 1], look at [-2.5, 2.5] (paper Sec. F).
 
-RAN units of degrees (4, 3) as in the paper, by `lm` from eight starts and by L-BFGS as the paper has
-it; an MLP and a KAN beside them. 201 equidistant points, float64, one thread; of the starts the one
-with the least training loss is kept, and the outside is only looked at.
+RAN units of degrees (4, 3) as in the paper, by `lm` from eight starts and by L-BFGS as the paper
+has it; an MLP and a KAN beside them. 201 equidistant points, float64, one thread; of the starts
+the one with the least training loss is kept, and the outside is only looked at.
 
 python -m experiments.runge [--smoke]
 """
@@ -46,7 +46,7 @@ def record(log: Log, net: Any, **row: Any) -> None:
     log.add(**row, inside=mse(net, inside), outside=mse(net, outside))
 
 
-def rans(log: Log, X: Tensor, restarts: int) -> dict[str, Any]:
+def rans(log: Log, X: Tensor, restarts: int, epochs: int | None) -> dict[str, Any]:
     models = {}
     for kind in ("sos", "polynomial", "square", "abs", "squareplus", "softplus"):
         for optimizer in ("lm", "lbfgs"):
@@ -58,7 +58,7 @@ def rans(log: Log, X: Tensor, restarts: int) -> dict[str, Any]:
             rate = 0.1 if optimizer == "lbfgs" else None  # the paper's
             history = ra.fit(
                 net, (X, runge(X)), optimizer=optimizer, restarts=restarts, restart_noise=0.5,
-                learning_rate=rate,
+                learning_rate=rate, epochs=epochs,
             )  # fmt: skip
             good = sum(loss <= 10 * history.training_loss for loss in history.runs.values())
             record(log, net, model=f"RAN {kind}", optimizer=optimizer,
@@ -126,7 +126,7 @@ def main() -> None:
     torch.set_num_threads(1)
     log = Log("runge_smoke" if smoke else "runge", fresh=True)
     X = torch.linspace(-1, 1, 201, dtype=torch.float64)[:, None]
-    models = rans(log, X, 1 if smoke else 8) | mlps(log, X, 20 if smoke else 5000)
+    models = rans(log, X, *(1, 3) if smoke else (8, None)) | mlps(log, X, 20 if smoke else 5000)
     if not peers.has_pykan():
         print(peers.MISSING)
     elif not smoke:

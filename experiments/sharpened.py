@@ -1,10 +1,11 @@
 """The sharpened Lorentzian 1/(1 + 10 (x^2 + y^2)) over depth, width and learning rate (Sec. J).
 
-As in the paper's table: D in 2, 3, 4, W in 10, 100, Adam at 1e-4, 1e-3, 1e-2. The paper gives neither
-the domain nor the number of points and steps; here 50 x 50 grid points on [-4, 4]^2 to learn from,
-2,000 random points to test on, 300 epochs in batches of 256, float32. MLP: ReLU, D layers of weights.
-KAN: our B-spline layers, D of them. RAN: `DeepRAN` with D blocks of W nodes and W random pairs.
-Beside the table: a shallow RAN of 21 parameters by `lm`, the setting that suits this function.
+As in the paper's table: D in 2, 3, 4, W in 10, 100, Adam at 1e-4, 1e-3, 1e-2. The paper gives
+neither the domain nor the number of points and steps; here 50 x 50 grid points on [-4, 4]^2 to
+learn from, 2,000 random points to test on, 300 epochs in batches of 256, float32. MLP: ReLU, D
+layers of weights. KAN: our B-spline layers, D of them. RAN: `DeepRAN` with D blocks of W nodes and
+W random pairs. Beside the table: a shallow RAN of 21 parameters by `lm`, the setting that suits
+this function.
 
 python -m experiments.sharpened [--smoke]
 """
@@ -102,8 +103,14 @@ def shallow(log: Log, X: Tensor, T: Tensor, restarts: int) -> None:
         net = ra.RAN(2, topology="all", denominator=kind, base="zero", gate=None, noise=0.1,
                      dtype=torch.float64)  # fmt: skip
         history = ra.fit(net, (X, f(X)), optimizer="lm", restarts=restarts)
-        log.add(family="RAN shallow", denominator=kind, parameters=ra.count_parameters(net),
-                train=mse(net, X, f(X)), test=mse(net, T, f(T)), seconds=history.seconds)  # fmt: skip
+        log.add(
+            family="RAN shallow",
+            denominator=kind,
+            parameters=ra.count_parameters(net),
+            train=mse(net, X, f(X)),
+            test=mse(net, T, f(T)),
+            seconds=history.seconds,
+        )
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ..networks import MLP, RAN
+from ..serialization import remembered
 from ..topology import Topology, max_pairs, resolve_size
 from ._data import Rows
 from ._fit import Settings, run
@@ -114,23 +115,37 @@ def _parts(train: Rows) -> tuple[Tensor, ...]:
     return tuple(part for part in train.batch if part is not None)
 
 
+def _mains(model: RAN) -> Any:
+    return model.topology.mains or range(model.in_features)
+
+
+def _silent(model: RAN, topology: Topology) -> RAN:
+    """Return a network of the model's kind that starts at zero.
+
+    One with base identity starts as the sum of its inputs, far from a target of order one if there
+    are hundreds of them.
+    """
+    like = next(model.parameters())
+    options = {"base": "zero", "topology": topology, "device": like.device, "dtype": like.dtype}
+    return RAN(**{**remembered(model), **options})
+
+
 def _main_effects(model: RAN, train: Rows, loss: Loss, seed: int) -> RAN:
     """Return the model with main effects alone, fitted."""
-    d = model.in_features
-    mains = copy.deepcopy(model).rewire(Topology(d, mains=model.topology.mains or range(d)))
+    mains = _silent(model, Topology(model.in_features, mains=_mains(model)))
     run(mains, _parts(train), None, _settings(train, loss, seed, _STEPS))
     return mains
 
 
-def _candidates(model: RAN, train: Rows, loss: Loss, size: int | str, seed: int) -> RAN:
-    """Return a copy of the model that has all pairs, or many."""
+def _candidates(model: RAN, train: Rows, loss: Loss, size: int | str, seed: int) -> Topology:
+    """Return main effects with all pairs, or with many."""
     d = model.in_features
     most = max(_CANDIDATES, 2 * resolve_size(size, d))
     if max_pairs(d) <= most:
         pairs = Topology.all(d).pairs
     else:
         pairs = _residual(model, train, loss, most, seed).pairs
-    return copy.deepcopy(model).rewire(Topology(d, pairs, model.topology.mains))
+    return Topology(d, pairs, _mains(model))
 
 
 def _settings(train: Rows, loss: Loss, seed: int, steps: int) -> Settings:
@@ -150,7 +165,8 @@ def _settings(train: Rows, loss: Loss, seed: int, steps: int) -> Settings:
 
 def _top(model: RAN, train: Rows, loss: Loss, size: int | str, seed: int) -> Topology:
     """Train many pairs without a penalty, and keep those that contribute most."""
-    wide = _candidates(model, train, loss, size, seed)
+    candidates = _candidates(model, train, loss, size, seed)
+    wide = _main_effects(model, train, loss, seed).rewire(candidates)
     run(wide, _parts(train), None, _settings(train, loss, seed, _STEPS))
     return _strongest(wide, train, resolve_size(size, model.in_features))
 
@@ -158,7 +174,7 @@ def _top(model: RAN, train: Rows, loss: Loss, size: int | str, seed: int) -> Top
 def _learned(model: RAN, train: Rows, loss: Loss, size: int | str, seed: int) -> Topology:
     """Train many pairs under a rising group lasso on them, until no more than wanted survive."""
     wanted = resolve_size(size, model.in_features)
-    candidates = _candidates(model, train, loss, size, seed).topology
+    candidates = _candidates(model, train, loss, size, seed)
     wide = _main_effects(model, train, loss, seed).rewire(candidates)
     most = (
         Penalty(wide, 1.0, "pairs").largest(train, loss, model.out_features)
