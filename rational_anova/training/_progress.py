@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ._history import Record
 
@@ -21,10 +21,9 @@ def progress_bar(show: bool | Console, total: int, name: str) -> Iterator[Update
         return
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
+        BarColumn(bar_width=12),
         TextColumn("{task.completed}/{task.total}"),
         TextColumn("{task.fields[numbers]}"),
-        TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
     console = show if isinstance(show, Console) else None
