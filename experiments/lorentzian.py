@@ -25,7 +25,6 @@ import rational_anova as ra
 from experiments import peers
 from experiments.results import FIGURES, Log
 
-PAPER = {"RAN softplus": 1.3e-7, "MLP": 1.2e-5, "KAN (pykan)": 1.5e-4}
 PAIR = "RAN softplus, pair only"
 
 

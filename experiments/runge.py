@@ -20,8 +20,6 @@ import rational_anova as ra
 from experiments import peers
 from experiments.results import FIGURES, Log
 
-PAPER = {"MLP (ReLU)": (2.5e-4, 1.1e-1), "KAN (pykan)": (1.8e-5, 4.5e-1), "RAN": (1.2e-7, 1.5e-7)}
-
 
 def runge(x: Tensor) -> Tensor:
     """Return the function."""

@@ -21,6 +21,17 @@ def data(rows=80):
     return X, torch.sin(X[:, 0]) + X[:, 1] * X[:, 2]
 
 
+class Plain(torch.utils.data.Dataset):
+    def __init__(self, X, y):
+        self.X, self.y = X, y
+
+    def __len__(self):
+        return len(self.X)
+
+    def __getitem__(self, n):
+        return self.X[n], self.y[n]
+
+
 def network(**options):
     torch.manual_seed(0)
     return ra.RAN(3, dtype=D, **{"topology": "all", "noise": 0.1, **options})
@@ -225,17 +236,10 @@ def test_the_seed_decides_all_and_the_caller_keeps_his():
 def test_a_share_cannot_keep_a_sampler():
     X, y = data()
 
-    class Plain(torch.utils.data.Dataset):
-        def __len__(self):
-            return 80
-
-        def __getitem__(self, n):
-            return X[n], y[n]
-
-    loader = DataLoader(Plain(), 8, sampler=WeightedRandomSampler([1.0] * 80, 80))
+    loader = DataLoader(Plain(X, y), 8, sampler=WeightedRandomSampler([1.0] * 80, 80))
     with pytest.raises(ValueError, match="cannot keep the WeightedRandomSampler"):
         ra.fit(network(), loader, validation=0.2)
-    short = DataLoader(Plain(), 100, drop_last=True)
+    short = DataLoader(Plain(X, y), 100, drop_last=True)
     with pytest.raises(ValueError, match="yields no batch"):
         ra.fit(network(), short)
 
@@ -297,16 +301,9 @@ def test_batches_of_weight_zero_are_passed_over():
 def test_a_path_from_a_loader_has_the_same_penalties():
     X, y = data()
 
-    class Plain(torch.utils.data.Dataset):
-        def __len__(self):
-            return 80
-
-        def __getitem__(self, n):
-            return X[n], y[n]
-
     options = {"validation": (X[:20], y[:20]), "penalties": 2, "epochs": 1, "optimizer": "adam"}
     one = ra.fit_path(network(), (X, y), refit=False, **options)
-    two = ra.fit_path(network(), DataLoader(Plain(), 16), refit=False, **options)
+    two = ra.fit_path(network(), DataLoader(Plain(X, y), 16), refit=False, **options)
     assert two.steps[1].penalty == pytest.approx(one.steps[1].penalty)
     with pytest.raises(ValueError, match="needs a model with terms"):
         ra.fit_path(linear(), (X, y), validation=0.2, penalties=[0.1])

@@ -50,10 +50,9 @@ class Guard:
     def admissible(self, before: dict[str, Tensor]) -> bool:
         """Say whether no denominator has come near zero since `before`."""
         return all(
-            bool((least > 0).all() and (least >= _SHARE * before[name].clamp(min=0)).all())
+            bool(((least > 0) & (least >= _SHARE * before[name])).all())
             for name, least in self.least.items()
-            if name in before
-        ) and all(bool((least > 0).all()) for least in self.least.values())
+        )
 
     @torch.no_grad()
     def recede(self) -> int:

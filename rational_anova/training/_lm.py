@@ -65,6 +65,7 @@ class LevenbergMarquardt:
         self.scale: Tensor | None = None
         self.converged = ""
         self._admissible_start = False
+        self._target_square: float | None = None
 
     @property
     def rate(self) -> float:
@@ -132,7 +133,8 @@ class LevenbergMarquardt:
             self.converged = "exact to rounding"
 
     def _spread(self) -> float:
-        if not hasattr(self, "_target_square"):
+        """Return the mean square of the targets."""
+        if self._target_square is None:
             squares = [float(chunk.y.double().square().mean()) for chunk in self.data.chunks(8192)]
             self._target_square = sum(squares) / len(squares)
         return self._target_square

@@ -30,7 +30,8 @@ def draw_history(history: History) -> Figure:
     upper.legend()
     rate = "damping" if history.optimizer == "lm" else "learning rate"
     lower.plot(epochs, [record.rate for record in history.records], color="C3")
-    lower.set(xlabel="epoch", ylabel=rate, yscale="log")
+    lower.set(xlabel="epoch", yscale="log")
+    lower.set_ylabel(rate, color="C3")
     terms = [record.terms for record in history.records]
     if any(count is not None for count in terms):
         right = lower.twinx()
@@ -57,5 +58,5 @@ def draw_path(path: Path) -> Figure:
     right.step(penalties, [step.terms for step in rows], color="C2", where="mid")
     right.set_ylabel("terms", color="C2")
     right.set_ylim(bottom=0)
-    left.legend()
+    figure.legend(loc="outside upper center", ncols=3)  # elsewhere a line would cross it
     return figure
