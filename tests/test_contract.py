@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracle import unit as oracle
 
-from rational_anova import load, save
+from rational_anova import kernels, load, save
 from rational_anova.functional import BASES, DENOMINATORS
 
 every_case = pytest.mark.parametrize(("kind", "base", "variables"), CASES)
@@ -135,7 +135,7 @@ def test_blocks_of_rows_change_nothing(kind, base, variables, monkeypatch):
     x = torch.randn(5, 7, FEATURES, dtype=torch.float64)
     results = []
     for block in (2**17, 8):
-        monkeypatch.setattr("rational_anova.functional._autograd._BLOCK", block)
+        monkeypatch.setattr("rational_anova.functional._paths._BLOCK", block)
         leaf = x.clone().requires_grad_()
         unit.zero_grad()
         y = unit(leaf)
@@ -301,10 +301,14 @@ def test_starts_at_its_base_and_learns(kind, base, variables):
     unit = make(kind, base, variables, dtype=torch.float64)
     x = 4 * torch.randn(64, FEATURES, dtype=torch.float64, generator=torch.manual_seed(5))
     mean = inputs_of(x, variables).mean(-1)
-    error = (unit(x) - BASES[base].value(mean)).abs()
-    # In one variable exactly; in two the sum p = d (u + v)/2 itself is rounded.
-    largest = x.abs().amax() * torch.finfo(x.dtype).eps
-    assert error.max() <= (0 if variables == 1 else largest)
+    # In one variable exactly; in two the sum p = d (u + v)/2 itself is rounded. Kernels have
+    # exponentials of their own, which may differ from torch's in the last place.
+    last = x.abs().amax() * torch.finfo(x.dtype).eps
+    for path in ("torch", "auto"):
+        with kernels.using(path):
+            error = (unit(x) - BASES[base].value(mean)).abs()
+        exact = variables == 1 and (path == "torch" or base not in ("gelu", "silu", "tanh"))
+        assert error.max() <= (0 if exact else last)
     assert unit.init_error.rmse == unit.init_error.maximum == unit.init_error.tail == 0
     target = torch.randn(unit(x).shape, dtype=x.dtype, generator=torch.manual_seed(6))
     (unit(x) * target).sum().backward()

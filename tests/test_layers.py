@@ -10,6 +10,7 @@ import rational_anova
 ROOT = Path(rational_anova.__file__).parent
 ORDER = [
     {"_validation"},
+    {"kernels"},
     {"functional", "topology"},
     {"serialization"},
     {"units"},

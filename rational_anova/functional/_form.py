@@ -11,10 +11,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from ..kernels import Spec
 from . import _polynomial as polynomial
 from ._bases import BASES, Base
 from ._denominators import DENOMINATORS, Denominator
@@ -23,13 +25,17 @@ from ._polynomial import Powers
 
 @dataclass(frozen=True)
 class Form:
-    """What a unit computes, apart from its coefficients: powers, denominator, base and eps."""
+    """What a unit computes, apart from its coefficients: powers, denominator, base and eps.
+
+    `degrees` are the two numbers that the powers were made from.
+    """
 
     numerator: Powers
     denominator: tuple[Powers, ...]
     kind: Denominator
     base: Base
     eps: float
+    degrees: tuple[int, int]
 
     @staticmethod
     @functools.lru_cache(maxsize=256)
@@ -43,8 +49,24 @@ class Form:
             entry.layout(variables, degrees[1]),
             entry,
             BASES[base],
-            entry.eps if eps is None else eps,
+            entry.eps if eps is None else float(eps),
+            degrees,
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Made again rather than copied: with a form goes what kernels have built for it.
+        names = self.kind.name, self.base.name
+        return Form.make, (self.variables, self.degrees, *names, self.eps)
+
+    @functools.cached_property
+    def spec(self) -> Spec:
+        """What a kernel must compute."""
+        names = self.kind.name, self.base.name
+        return Spec(self.variables, self.numerator, self.denominator, *names, self.eps)
+
+    def with_base(self, base: str) -> Form:
+        """Return the form with another base."""
+        return Form.make(self.variables, self.degrees, self.kind.name, base, self.eps)
 
     @property
     def variables(self) -> int:

@@ -12,6 +12,7 @@ from ._autograd import apply
 from ._bases import BASES
 from ._denominators import DENOMINATORS
 from ._form import Form
+from ._pairs import check_pairs
 
 
 def rational_1d(
@@ -110,7 +111,7 @@ def rational_2d(
     if x.dim() == 0:
         raise ValueError("x needs a feature axis, got a tensor of shape ()")
     if not torch.compiler.is_compiling():
-        _check_pairs(pairs, x.shape[-1])
+        check_pairs(pairs, x.shape[-1])
     degrees = (
         _total_degree(numerator.shape[-2], "numerator"),
         _total_degree(denominator.shape[-2] + 1, "denominator"),
@@ -144,16 +145,6 @@ def _coefficients(numerator: Tensor, denominator: Tensor, gate: Tensor | None) -
     if gate is not None and check.floating(gate, "gate").shape != (units,):
         raise ValueError(f"gate must have shape ({units},), got {tuple(gate.shape)}")
     return units
-
-
-def _check_pairs(pairs: Tensor, features: int) -> None:
-    low, high = (int(bound) for bound in torch.aminmax(pairs))
-    if low < 0 or high >= features:
-        bad = low if low < 0 else high
-        raise ValueError(f"pairs must name features 0 to {features - 1} of x, got {bad}")
-    same = (pairs[0] == pairs[1]).nonzero()
-    if len(same):
-        raise ValueError(f"a pair needs two features, got {int(pairs[0, same[0, 0]])} twice")
 
 
 def _total_degree(count: int, name: str) -> int:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
+from torch.nn.functional import linear
 
 from .. import _validation as check
+from ..functional import Sent
 from ..serialization import saveable
 from ..topology import Topology
 from ..units import Rational1d, Rational2d
@@ -71,11 +73,46 @@ class MessageBlock(nn.Module):
         """Return the new state and the messages."""
         z = _normalised(self.norm, h)
         if self.pair is None:
-            return h + self.gate * (self.unit(z) - h), h[..., :0]
+            return self._updated(h, z), h[..., :0]
+        sent = self._send(z)
+        assert sent.messages is not None
+        return self._updated(h, sent.features), sent.messages
+
+    def advance(self, h: Tensor, readout: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """Return the new state, and what a readout (outputs, K) reads of the messages."""
+        z = _normalised(self.norm, h)
+        if self.pair is None:
+            return self._updated(h, z), None
+        sent = self._send(z, readout, keep=False)
+        return self._updated(h, sent.features), sent.read
+
+    def _updated(self, h: Tensor, z: Tensor) -> Tensor:
+        return h + self.gate * (self.unit(z) - h)
+
+    def _send(self, z: Tensor, readout: Tensor | None = None, keep: bool = True) -> Sent:
+        assert self.pair is not None
+        if _plain(self.pair):
+            return self.pair.send(z, self.weight, readout, keep)
         messages = (self.pair(z) * self.weight).to(z.dtype)  # autocast keeps weights in float32
         for end in self.ends.unbind(0):
             z = z.index_add(-1, end, messages)
-        return h + self.gate * (self.unit(z) - h), messages
+        return Sent(z, messages, None if readout is None else linear(messages, readout))
+
+
+def _plain(pair: nn.Module) -> TypeGuard[Rational2d]:
+    """Say whether a pair unit is ours as it came: nobody listens to its inputs or outputs."""
+    return type(pair) is Rational2d and not _heard(pair)
+
+
+def _heard(module: nn.Module) -> bool:
+    """Say whether hooks listen to a module, or something stands in for its weights."""
+    hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks)
+    return (
+        any(hooks)
+        or bool(module._backward_pre_hooks)
+        or hasattr(module, "parametrizations")
+        or torch.nn.modules.module._has_any_global_hook()
+    )
 
 
 # NOTE[DIFF] The paper gives the count of its model, not what is counted; this reading is exact.
@@ -170,10 +207,21 @@ class DeepRAN(nn.Module):
         """Return the outputs."""
         check.features(check.floating(x), self.in_features)
         h = x if self.embed is None else self.embed(x)
-        messages = h[..., :0]
-        for block in self.blocks:
-            h, messages = block(h)
-        return self.head(torch.cat([h, messages], -1))
+        # Where nobody listens to the head or to the last block, the head reads messages as they are
+        # made: laying them side by side, and the products with them, cost as much as the pairs.
+        parts = (self.head, *self.blocks)
+        if torch.is_autocast_enabled(h.device.type) or any(map(_heard, parts)):
+            messages = h[..., :0]
+            for block in self.blocks:
+                h, messages = block(h)
+            return self.head(torch.cat([h, messages], -1))
+        of_nodes, of_pairs = self.head.weight.tensor_split([h.shape[-1]], -1)
+        read = None
+        for n, block in enumerate(self.blocks, 1):
+            assert isinstance(block, MessageBlock)
+            h, read = block.advance(h, of_pairs if n == len(self.blocks) else None)
+        result = linear(h, of_nodes, self.head.bias)
+        return result if read is None else result + read
 
 
 def _normalised(norm: nn.LayerNorm, h: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import _validation as check
+from .. import functional as F
 from ..serialization import remembered, saveable
 from ..topology import Topology
 from ..units import Rational1d, Rational2d
@@ -215,33 +216,54 @@ class RAN(nn.Module):
             >>> rows["pair.numerator"].shape  # six monomials, three pairs
             torch.Size([7, 1, 6, 3])
         """
+        value, matrix = self.jacobian_matrix(x)
+        result, done = {}, 0
+        for name, p in self.named_parameters():
+            part = matrix[..., done : done + p.numel()]
+            result[name] = part.unflatten(-1, p.shape)
+            done += p.numel()
+        return value, result
+
+    @torch.no_grad()
+    def jacobian_matrix(
+        self,
+        x: Tensor,  # (rows, in_features)
+    ) -> tuple[Tensor, Tensor]:
+        """Return f(x) and its derivatives as `jacobian` does, side by side: (rows, outputs, size).
+
+        The last axis has the parameters in the order of `parameters()`, flattened. The matrix is a
+        view whose rows lie next to each other: products over rows, as in J^T J, need no copy.
+        """
         check.features(check.floating(x), self.in_features)
-        result: dict[str, Tensor] = {}
-        values, done = [], 0
+        places, done = {}, 0
+        for name, p in self.named_parameters():
+            places[name] = done
+            done += p.numel()
+        dtype = check.compute_dtype(x, *self.parameters())
+        buffer = F.jacobian_buffer(len(x), self.out_features, done, x.new_empty(0, dtype=dtype))
         chosen = x if self._mains is None else x.index_select(-1, self._mains)
+        values, terms = [], 0
         for name, unit, inputs in (("main", self.main, chosen), ("pair", self.pair, x)):
             if unit is None:
                 continue
-            value, rows = unit.jacobian(inputs)
-            values.append(value)
-            span = slice(done, done + unit.units)
-            result |= {f"{name}.{key}": self._through_head(r, span) for key, r in rows.items()}
-            done = span.stop
+            columns = {key: places[f"{name}.{key}"] for key, _ in unit.named_parameters()}
+            weights = self._head_weights(slice(terms, terms + unit.units), dtype)
+            values.append(unit.write_jacobian(inputs, buffer, columns, weights))
+            terms += unit.units
+        matrix = buffer[..., : len(x)].permute(2, 0, 1)
         phi = torch.cat(values, -1)
         if self.head is None:
-            return phi.sum(-1, keepdim=True), result
-        own = torch.eye(self.out_features, dtype=phi.dtype, device=phi.device)
-        result["head.weight"] = own[None, :, :, None] * phi[:, None, None, :]
-        result["head.bias"] = own.expand(len(phi), -1, -1)
-        weight, bias = self.head.weight.detach(), self.head.bias.detach()
-        return torch.nn.functional.linear(phi, weight.to(phi), bias.to(phi)), result
+            return phi.sum(-1, keepdim=True), matrix
+        matrix[..., places["head.weight"] :] = 0
+        for output in range(self.out_features):  # an output has its own row of weights, and bias
+            start = places["head.weight"] + output * terms
+            matrix[:, output, start : start + terms] = phi
+            matrix[:, output, places["head.bias"] + output] = 1
+        weight, bias = self.head.weight.to(dtype), self.head.bias.to(dtype)
+        return torch.nn.functional.linear(phi, weight, bias), matrix
 
-    def _through_head(self, rows: Tensor, span: slice) -> Tensor:
-        """Turn d(term) into d(output): (rows, ..., terms) to (rows, outputs, ..., terms)."""
-        if self.head is None:
-            return rows.unsqueeze(1)
-        weight = self.head.weight.detach()[:, span].to(rows)
-        return rows.unsqueeze(1) * weight.reshape(len(weight), *[1] * (rows.dim() - 2), -1)
+    def _head_weights(self, terms: slice, dtype: torch.dtype) -> Tensor | None:
+        return None if self.head is None else self.head.weight.detach()[:, terms].to(dtype)
 
     def to_sympy(self, names: Sequence[Any] | None = None) -> list[sympy.Expr]:
         """Return the formula of each output, exactly as the network computes it.

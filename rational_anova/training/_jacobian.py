@@ -40,8 +40,11 @@ def jacobian_rows(model: nn.Module, vector: Vector) -> Callable[[Tensor], tuple[
     """
     if isinstance(model, RAN) and _plain(model):
         network = model  # a name of its own type for the closure
+        whole = vector.size == sum(p.numel() for p in model.parameters())
 
         def by_hand(x: Tensor) -> tuple[Tensor, Tensor]:
+            if whole:
+                return network.jacobian_matrix(x)
             value, parts = network.jacobian(x)
             return value, vector.join(parts, 2)
 

@@ -105,6 +105,48 @@ class Rational2d(RationalUnit):
         self._check(x)
         return F.apply(x, self.numerator, self.denominator, self.gate, self.pairs, self.form, -1)
 
+    def send(
+        self,
+        x: Tensor,
+        weight: Tensor | None = None,
+        readout: Tensor | None = None,
+        keep: bool = True,
+    ) -> F.Sent:
+        """Add r of each pair to both of its features, in one pass over the batch.
+
+        It is what `forward`, two `index_add` and a linear layer give. Hooks do not see it.
+
+        Args:
+            x: input (..., features).
+            weight: (K,), times which each r is sent; None for one.
+            readout: (outputs, K), with which the messages are added up to outputs, or None.
+            keep: whether the messages themselves are wanted.
+
+        Returns:
+            features (x and what it was sent), messages (..., K) or None, read (..., outputs) or
+            None.
+
+        Example:
+            >>> pair = Rational2d([(0, 1)], gate=None)
+            >>> pair.send(torch.tensor([[2.0, 3.0, 5.0]])).features.shape
+            torch.Size([1, 3])
+        """
+        self._check(x)
+        arguments = (self.numerator, self.denominator, self.gate, self.pairs)
+        if weight is None:
+            return F.send(x, *arguments, self.form, readout, keep)
+        if self.gate is None or self.form.base.is_zero:
+            # Without a base a weight is a gate: one product a pair, not one a pair and row.
+            factor = weight if self.gate is None else self.gate * weight
+            form = self.form.with_base("zero")
+            return F.send(x, *arguments[:2], factor, self.pairs, form, readout, keep)
+        messages = (self(x) * weight).to(x.dtype)
+        features = x
+        for end in self.pairs.unbind(0):
+            features = features.index_add(-1, end, messages)
+        read = None if readout is None else torch.nn.functional.linear(messages, readout)
+        return F.Sent(features, messages if keep else None, read)
+
     def to_sympy(self, names: Sequence[Any] | None = None) -> list[sympy.Expr]:
         """Return the formula of each pair.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -151,34 +151,52 @@ class RationalUnit(nn.Module, abc.ABC):
         Returns:
             The outputs (rows, units), and (rows, ...) in its shape for each parameter by name.
         """
-        variables = self._variables(x.to(check.compute_dtype(x, self.numerator)))
-        if x.dim() != 2 or variables[0].shape[2] != 1:
+        parameters = {name: p for name, p in self.named_parameters(recurse=False)}
+        columns, done = {}, 0
+        for name, parameter in parameters.items():
+            columns[name] = done
+            done += parameter.numel()
+        dtype = check.compute_dtype(x, self.numerator)
+        buffer = F.jacobian_buffer(len(x), 1, done, x.new_empty(0, dtype=dtype))
+        value = self.write_jacobian(x, buffer, columns)
+        result = {
+            name: buffer[0, columns[name] : columns[name] + p.numel(), : len(x)]
+            .reshape(*p.shape, len(x))
+            .movedim(-1, 0)
+            for name, p in parameters.items()
+        }
+        return value, result
+
+    @torch.no_grad()
+    def write_jacobian(
+        self,
+        x: Tensor,  # (rows, features)
+        buffer: Tensor,  # (outputs, columns, room for the rows)
+        columns: Mapping[str, int],
+        weights: Tensor | None = None,  # (outputs, units)
+    ) -> Tensor:
+        """Write derivatives along the parameters into a buffer; return the outputs (rows, units).
+
+        Args:
+            x: as for `jacobian`.
+            buffer: of `functional.jacobian_buffer`, which says how it is laid out.
+            columns: for each parameter by name, its first line.
+            weights: of the units in each output, or None for a sum.
+        """
+        rows = x.to(buffer.dtype)
+        if x.dim() != 2 or self._variables(rows)[0].shape[2] != 1:
             raise ValueError(
                 "jacobian needs x of shape (rows, features) and one unit for each feature, got "
                 f"shape {tuple(x.shape)} for {self.units} units"
             )
         top, bottom = (
-            self._heads(rows.detach()).unsqueeze(-1).to(variables[0].dtype)
-            for rows in (self.numerator, self.denominator)
+            self._heads(part.detach()).to(buffer.dtype)
+            for part in (self.numerator, self.denominator)
         )
-        gate = None if self.gate is None else self.gate.detach().unsqueeze(-1).to(top)
-        parts = F.gradients(
-            self.form,
-            variables,
-            top,
-            bottom,
-            gate,
-            torch.ones_like(variables[0]),
-            inputs=False,
-            reduce=F.by_row,
-        )
-        result = {
-            name: rows.squeeze(-1).movedim(2, 0).reshape(len(x), *getattr(self, name).shape)
-            for name, rows in (("numerator", parts.numerator), ("denominator", parts.denominator))
-        }
-        if parts.gate is not None:
-            result["gate"] = parts.gate.squeeze(-1)
-        return self.form.value(variables, top, bottom, gate).squeeze(-1), result
+        gate = None if self.gate is None else self.gate.detach().to(buffer.dtype)
+        starts = [columns.get(name, 0) for name in ("numerator", "denominator", "gate")]
+        pairs = getattr(self, "pairs", None)
+        return F.write_jacobian(self.form, rows, top, bottom, gate, pairs, buffer, starts, weights)
 
     @abc.abstractmethod
     def to_sympy(self, names: Sequence[Any] | None = None) -> list[sympy.Expr]:

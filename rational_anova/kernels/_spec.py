@@ -1,0 +1,31 @@
+"""What a kernel must compute, in plain numbers and names: no torch, nothing to call.
+
+r = b + gate * (sum over heads of p/d - b),    d = 1 + eps + sum over q of psi(q)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Powers = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One form of unit.
+
+    Args:
+        variables: inputs of a unit, 1 or 2.
+        numerator: powers of each monomial of p, in the order of its coefficients.
+        denominator: powers of each polynomial q; together they take the coefficients in order.
+        kind: the name of psi.
+        base: the name of b, which acts on the mean of the inputs.
+        eps: added to d.
+    """
+
+    variables: int
+    numerator: Powers
+    denominator: tuple[Powers, ...]
+    kind: str
+    base: str
+    eps: float
