@@ -1,13 +1,15 @@
 # make demo    set up, and fit a network to a law of physics
 # make test    set up, then lint, types and all tests (what CI runs)
 # make check   lint and types only
-# make bench   speed of the units as ratios to GELU
+# make bench   speed and memory as ratios to GELU, the MLP and the peers: half an hour, idle machine
 # make experiments   run again what the docs report: hours; recorded rows are kept (delete their file)
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# coefficients.h is written by a program.
+C_SOURCES := $(filter-out %/coefficients.h,$(wildcard rational_anova/kernels/source/*.[ch]))
 
 # Data sets are found through RAN_DATA; see README, "Data".
 ifneq ($(wildcard ../shared/data),)
@@ -25,10 +27,18 @@ test: check
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $(C_SOURCES)
 	$(BIN)/mypy
 
+# rational-activations asks for torch 1.7.1, and runs with ours.
 bench: $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
+	$(BIN)/python -m pip install --quiet --no-deps rational-activations==0.2.0
+	$(BIN)/python -m benchmarks.memory
 	$(BIN)/python -m benchmarks.units
+	$(BIN)/python -m benchmarks.networks
+	$(BIN)/python -m benchmarks.scaling
+	$(BIN)/python -m experiments.tables
 
 experiments: $(READY)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'

@@ -1,4 +1,4 @@
-"""Fill the tables in docs/ from experiments/results/; a test holds the two together.
+"""Fill the tables in docs/ from recorded results; a test holds the two together.
 
 python -m experiments.tables
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks import tables as benchmark_tables
 from experiments import training_tables
 from experiments.results import read
 
@@ -76,8 +77,11 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
 
 def render(name: str) -> str:
     """Return a table as Markdown."""
-    source, make = TABLES[name]
-    head, *rows = make(read(source))
+    if name in benchmark_tables.TABLES:
+        head, *rows = benchmark_tables.lines(name)
+    else:
+        source, make = TABLES[name]
+        head, *rows = make(read(source))
     lines = [head, ["---"] * len(head), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-RECORDED = ROOT / "experiments" / "results"
+RECORDED = [ROOT / "experiments" / "results", ROOT / "benchmarks" / "results"]
 
 
 @pytest.mark.slow
@@ -22,16 +22,20 @@ RECORDED = ROOT / "experiments" / "results"
         ["experiments.needle", "--smoke"],
         ["experiments.ablation", "--smoke"],
         ["experiments.optimizers", "--smoke"],
-        ["benchmarks.units", "--rows", "64", "--features", "16", "--rounds", "3"],
+        ["benchmarks.units", "--smoke"],
+        ["benchmarks.memory", "--smoke"],
+        ["benchmarks.networks", "--smoke"],
+        ["benchmarks.scaling", "--smoke"],
     ],
     ids=lambda command: command[0],
 )
 def test_runs(command):
-    before = {path.name: path.read_bytes() for path in RECORDED.glob("*.json")}
+    files = [path for folder in RECORDED for path in folder.glob("*.*")]
+    before = {path: path.read_bytes() for path in files}
     run = subprocess.run(
         [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stderr
-    for name, content in before.items():
-        if "smoke" not in name:
-            assert (RECORDED / name).read_bytes() == content
+    for path, content in before.items():
+        if "smoke" not in path.name:
+            assert path.read_bytes() == content
