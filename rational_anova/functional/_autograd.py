@@ -47,8 +47,20 @@ def apply(
         return operator(*arguments, form, dim)
     if kernels.asked() == "off":
         return formula(*arguments, form, dim)
-    result: Tensor = RationalFunction.apply(*arguments, form, dim)
+    result: Tensor = call(RationalFunction, *arguments, form, dim)
     return result
+
+
+def call(function: type[torch.autograd.Function], *arguments: Any) -> Any:
+    """Apply an autograd function, past what torch does for its transforms if none is active.
+
+    `Function.apply` binds the arguments to the signature of `forward` anew at every call, which
+    takes longer than a small unit.
+    """
+    if torch._C._are_functorch_transforms_active():
+        return function.apply(*arguments)
+    bare: Any = super(torch.autograd.Function, function)
+    return bare.apply(*arguments)
 
 
 class RationalFunction(torch.autograd.Function):

@@ -104,27 +104,26 @@ def _softplus(q: Tensor) -> Tensor:
 def _abs(q: Tensor) -> Tensor:
     # At the kink the right-hand slope, not zero: a unit that starts at q = 0 must learn. Written
     # out, because torch.abs has slope 0 there wherever torch differentiates it.
-    return torch.where(q < 0, -q, q)
-
-
-def _squareplus_and_root(q: Tensor) -> tuple[Tensor, Tensor]:
-    # (q + root)/2 cancels for q < 0, where 1/(root - q)/2 is the same number without loss.
-    root = torch.hypot(q, torch.ones_like(q))
-    far = root + _abs(q)
-    return torch.where(q < 0, 0.5 / far, 0.5 * far), root
+    return q * _abs_slope(q)
 
 
 def _squareplus(q: Tensor) -> Tensor:
-    return _squareplus_and_root(q)[0]
+    # (q + root)/2 cancels for q < 0. With 1/(root + |q|) = root - |q| it is a sum of two numbers
+    # that are not negative. Both clamp and _abs have slope 1 at q = 0, which makes it 1/2 there.
+    root = torch.sqrt(q * q + 1)  # where this overflows, its share is lost anyway
+    return q.clamp_min(0) + 0.5 / (root + _abs(q))
 
 
 def _squareplus_slope(q: Tensor) -> Tensor:
-    value, root = _squareplus_and_root(q)
-    return value / root
+    # (1 + q/root)/2 cancels for q < 0; for q and -q the slopes add up to one.
+    root = torch.sqrt(q * q + 1)
+    less = 0.5 / ((root + _abs(q)) * root)
+    sign = _abs_slope(q)
+    return 0.5 * (1 + sign) - sign * less
 
 
 def _abs_slope(q: Tensor) -> Tensor:
-    return torch.where(q < 0, -torch.ones_like(q), torch.ones_like(q))
+    return torch.sign(torch.sign(q) + 0.5)  # 1 at q = 0; torch.where takes ten times as long
 
 
 def _half_sum_root(q: Any) -> Any:

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from .. import kernels
-from ._autograd import apply
+from ._autograd import apply, call
 from ._form import Form
 from ._paths import flat, slopes
 
@@ -57,7 +57,7 @@ def send(
             features = features.index_add(-1, end, messages)
         read = None if readout is None else torch.nn.functional.linear(messages, readout)
         return Sent(features, messages if keep else None, read)
-    features, messages, read = SendFunction.apply(*arguments, readout, form, keep)
+    features, messages, read = call(SendFunction, *arguments, readout, form, keep)
     return Sent(features, messages if keep else None, None if readout is None else read)
 
 

@@ -76,11 +76,13 @@ def flat(
     pairs: Tensor | None,
     dim: int,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Return rows and coefficients as kernels take them, all in one dtype."""
+    """Return rows and coefficients as kernels take them."""
     dtype = compute_dtype(x, numerator, denominator, gate)
+    # Kernels on a GPU read half precision by themselves.
+    rows = dtype if x.device.type == "cpu" or dtype != torch.float32 else x.dtype
     heads = [c if c.dim() == 3 else c.unsqueeze(0) for c in (numerator, denominator)]
     return (
-        _rows(x, pairs, numerator.shape[-1], dim).to(dtype),
+        _rows(x, pairs, numerator.shape[-1], dim).to(rows),
         heads[0].to(dtype),
         heads[1].to(dtype),
         None if gate is None else gate.to(dtype),

@@ -139,6 +139,11 @@ INLINE void add_moments(const Layout *at, const tile *weight, const int sign, co
     }
 }
 
+// squareplus(q) = max(q, 0) + 1/(root + |q|)/2 with root = sqrt(q^2 + 1), a sum without loss; its
+// slope is both = 1/(root (root + |q|))/2 for q < 0, else 1 - both. Beyond SURELY_LARGE that
+// fraction is lost next to d >= 1, and q^2 would overflow.
+#define SURELY_LARGE 1e9
+
 INLINE void add_psi(int64_t kind, const tile *q, tile *d) {
     switch (kind) {
     case SOFTPLUS:
@@ -149,9 +154,8 @@ INLINE void add_psi(int64_t kind, const tile *q, tile *d) {
         break;
     case SQUAREPLUS:
         EACH (r) {
-            vec s = q->at[r], size = absolute(s);
-            vec far = if_less(splat((REAL)1e9), size, size, root(s * s + 1)) + size;
-            d->at[r] += if_negative(s, (REAL)0.5 / far, (REAL)0.5 * far);
+            vec s = q->at[r], size = at_most(splat((REAL)SURELY_LARGE), absolute(s));
+            d->at[r] += at_least_zero(s) + (REAL)0.5 / (root(size * size + 1) + size);
         }
         break;
     case SQUARE:
@@ -178,11 +182,10 @@ INLINE void add_psi_with_slope(int64_t kind, const tile *q, tile *d, tile *slope
         break;
     case SQUAREPLUS:
         EACH (r) {
-            vec s = q->at[r], size = absolute(s),
-                h = if_less(splat((REAL)1e9), size, size, root(s * s + 1));
-            vec far = h + size, psi = if_negative(s, (REAL)0.5 / far, (REAL)0.5 * far);
-            d->at[r] += psi;
-            slope->at[r] = psi / h;
+            vec s = q->at[r], size = at_most(splat((REAL)SURELY_LARGE), absolute(s));
+            vec h = root(size * size + 1), both = (REAL)0.5 / (h * (h + size));  // one division
+            d->at[r] += at_least_zero(s) + both * h;
+            slope->at[r] = if_negative(s, both, 1 - both);
         }
         break;
     case SQUARE:
