@@ -1,6 +1,7 @@
 # make demo    set up, and fit a network to a law of physics
 # make test    set up, then lint, types and all tests (what CI runs)
 # make check   lint and types only
+# make sanitize   the C kernels under AddressSanitizer and UBSan
 # make bench   speed and memory as ratios to GELU, the MLP and the peers: half an hour, idle machine
 # make experiments   run again what the docs report: hours; recorded rows are kept (delete their file)
 
@@ -16,19 +17,22 @@ ifneq ($(wildcard ../shared/data),)
 export RAN_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test check bench experiments clean
+.PHONY: demo test check sanitize bench experiments clean
 
 demo: $(READY)
 	$(BIN)/ran demo
 
 test: check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror $(C_SOURCES)
 	$(BIN)/mypy
+
+sanitize: $(READY)
+	$(BIN)/python tests/sanitize.py build
 
 # rational-activations asks for torch 1.7.1, and runs with ours.
 bench: $(READY)

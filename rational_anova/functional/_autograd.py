@@ -41,14 +41,20 @@ def apply(
         return formula(*arguments, form, dim)
     if torch.compiler.is_compiling():
         # Others must be able to read an exported graph, and on a GPU the compiler fuses plain
-        # operations into a kernel of its own.
-        if torch.compiler.is_exporting() or x.device.type != "cpu":
+        # operations into a kernel of its own. For transforms the operator has no rules.
+        if torch.compiler.is_exporting() or x.device.type != "cpu" or _transformed():
             return formula(*arguments, form, dim)
         return operator(*arguments, form, dim)
-    if kernels.asked() == "off":
+    if kernels.asked() == "off" or torch.jit.is_tracing():
         return formula(*arguments, form, dim)
     result: Tensor = call(RationalFunction, *arguments, form, dim)
     return result
+
+
+@torch.compiler.assume_constant_result
+def _transformed() -> bool:
+    """Say whether a transform of torch.func is active."""
+    return torch._C._are_functorch_transforms_active()
 
 
 def call(function: type[torch.autograd.Function], *arguments: Any) -> Any:

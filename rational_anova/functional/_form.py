@@ -66,6 +66,8 @@ class Form:
 
     def with_base(self, base: str) -> Form:
         """Return the form with another base."""
+        if base == self.base.name:
+            return self
         return Form.make(self.variables, self.degrees, self.kind.name, base, self.eps)
 
     @property

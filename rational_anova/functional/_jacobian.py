@@ -70,10 +70,10 @@ def write_jacobian(
     for start, part in zip(columns, found[1:], strict=True):
         if part is None:
             continue
-        lines = part.squeeze(-1).transpose(-1, -2).reshape(-1, units, len(x))
+        count = part.shape[:-3].numel()  # rows of coefficients
+        lines = part.squeeze(-1).transpose(-1, -2).reshape(count, units, len(x))
         if weights is not None:
             lines = lines * weights[:, None, :, None]
-        buffer[:, start : start + part[..., 0, :, 0].numel(), : len(x)] = lines.reshape(
-            -1, lines.shape[-3] * units, len(x)
-        )
+        span = slice(start, start + count * units)
+        buffer[:, span, : len(x)] = lines.reshape(len(buffer), count * units, len(x))
     return form.value(variables, *inner).squeeze(-1)

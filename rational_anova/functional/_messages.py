@@ -49,7 +49,8 @@ def send(
         keep: whether the messages themselves are wanted.
     """
     arguments = (x, numerator, denominator, gate, pairs)
-    plain = torch.compiler.is_compiling() or forward_ad._current_level >= 0
+    plain = torch.compiler.is_compiling() or torch.jit.is_tracing()
+    plain = plain or forward_ad._current_level >= 0
     if plain or not _served(*arguments, readout, form):
         messages = apply(*arguments, form, -1)
         features = x
@@ -103,8 +104,8 @@ class SendFunction(torch.autograd.Function):
         lead = x.shape[:-1]
         return (
             features.reshape(x.shape),
-            x.new_empty(0) if messages is None else messages.reshape(*lead, -1),
-            x.new_empty(0) if read is None else read.reshape(*lead, -1),
+            x.new_empty(0) if messages is None else messages.reshape(*lead, messages.shape[-1]),
+            x.new_empty(0) if read is None else read.reshape(*lead, read.shape[-1]),
         )
 
     @staticmethod
@@ -123,7 +124,7 @@ class SendFunction(torch.autograd.Function):
         if all(grad is None for grad in held):
             return (None,) * 8
         rows = flat(x, numerator, denominator, gate, pairs, -1)
-        tops = [None if grad is None else grad.flatten(0, -2).to(rows[0].dtype) for grad in held]
+        tops = [None if grad is None else _flat_rows(grad).to(rows[0].dtype) for grad in held]
         kernel: Any = None
         if not torch.is_grad_enabled():  # else the derivatives will be differentiated themselves
             kernel = kernels.pick(ctx.form.spec, *rows, pairs, readout, *tops)
@@ -139,6 +140,11 @@ class SendFunction(torch.autograd.Function):
         return along, above, below, gates, None, weights, None, None
 
 
+def _flat_rows(tensor: Tensor) -> Tensor:
+    """Return (..., n) as (rows, n); flatten and reshape(-1) know neither vmap nor empty batches."""
+    return tensor.reshape(tensor.shape[:-1].numel(), tensor.shape[-1])
+
+
 def _by_hand(ctx: Any, grads: list[Tensor | None], inputs: bool) -> tuple[Tensor | None, ...]:
     """Do it by torch's operations, which can be differentiated again."""
     x, numerator, denominator, gate, pairs, readout = ctx.saved_tensors
@@ -151,7 +157,7 @@ def _by_hand(ctx: Any, grads: list[Tensor | None], inputs: bool) -> tuple[Tensor
         back = read @ readout
         own = back if own is None else own + back
         messages = apply(x, numerator, denominator, gate, pairs, ctx.form, -1)
-        weights = read.flatten(0, -2).T @ messages.flatten(0, -2)
+        weights = _flat_rows(read).T @ _flat_rows(messages)
     assert own is not None
     along, *rest = slopes(own, x, numerator, denominator, gate, pairs, ctx.form, -1, inputs)
     if features is not None and along is not None:

@@ -80,6 +80,8 @@ def _slopes(
     inputs: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     form = Form.make(variables, (above, below), kind, base, eps)
+    if pairs is not None:
+        check_pairs(pairs, x.shape[-1])
     with torch.no_grad():
         found = slopes(grad, x, numerator, denominator, gate, pairs, form, dim, inputs)
     # An operator returns tensors, always: an empty one stands for none.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -34,24 +35,25 @@ def library(single: bool, form: tuple[str, ...] = ()) -> Path:
     into place: the last one wins, and both are whole.
     """
     compiler = find_compiler()
-    sources = sorted(SOURCE.iterdir())
+    sources = sorted(path for path in SOURCE.iterdir() if path.suffix in (".c", ".h"))
     definitions = [*os.environ.get("RAN_CFLAGS", "").split(), f"-DSINGLE={int(single)}", *form]
-    facts = [compiler, *FLAGS, *definitions, _processor()]
+    facts = [*compiler, *FLAGS, *definitions, _processor()]
     digest = hashlib.sha256("\0".join(facts).encode())
     for source in sources:
         digest.update(source.read_bytes())
     target = cache_folder() / f"rational-{'f32' if single else 'f64'}-{digest.hexdigest()[:20]}.so"
-    if not target.exists():
+    if not _there(target):
         _compile(compiler, definitions, target)
     return target
 
 
-def find_compiler() -> str:
-    """Return the C compiler: `CC` if it is set, else cc, gcc or clang."""
+def find_compiler() -> list[str]:
+    """Return the command of the C compiler: `CC` if it is set, else cc, gcc or clang."""
     for name in filter(None, (os.environ.get("CC"), "cc", "gcc", "clang")):
-        found = shutil.which(name)
+        first, *rest = shlex.split(name)  # such as "ccache gcc"
+        found = shutil.which(first)
         if found:
-            return found
+            return [found, *rest]
     raise Unavailable("no C compiler was found (cc, gcc or clang, or the one that CC names)")
 
 
@@ -60,9 +62,14 @@ def cache_folder() -> Path:
     chosen = os.environ.get("RAN_CACHE")
     if chosen:
         return Path(chosen)
+    try:
+        home = Path.home()
+    except RuntimeError:
+        reason = "there is no home folder to keep compiled kernels in; set RAN_CACHE to a folder"
+        raise Unavailable(reason) from None
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "rational_anova"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rational_anova"
+        return home / "Library" / "Caches" / "rational_anova"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "rational_anova"
 
 
 def _processor() -> str:
@@ -75,7 +82,14 @@ def _processor() -> str:
     return "\n".join(sorted({line for line in lines if line.startswith(wanted)}))
 
 
-def _compile(compiler: str, definitions: list[str], target: Path) -> None:
+def _there(target: Path) -> bool:
+    try:
+        return target.exists()
+    except OSError:  # a folder that cannot be searched, a name that is too long: `_compile` says so
+        return False
+
+
+def _compile(compiler: list[str], definitions: list[str], target: Path) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=target.parent, suffix=".tmp")
@@ -89,7 +103,7 @@ def _compile(compiler: str, definitions: list[str], target: Path) -> None:
         report = ""
         for choice in OPTIONS:
             command = [
-                compiler,
+                *compiler,
                 *FLAGS,
                 *choice,
                 *definitions,
@@ -99,9 +113,10 @@ def _compile(compiler: str, definitions: list[str], target: Path) -> None:
             ]
             report = _run([*command, "-lm"])
             if not report:
+                os.chmod(name, 0o755)  # a cache may be shared
                 os.replace(name, target)
                 return
-        raise Unavailable(f"{compiler} cannot build the kernels: {report}")
+        raise Unavailable(f"{' '.join(compiler)} cannot build the kernels: {report}")
     finally:
         Path(name).unlink(missing_ok=True)
 

@@ -193,6 +193,11 @@ def jacobian(
     return values[:, : len(rows)].t()
 
 
+def _plain(tensor: Tensor) -> Tensor:
+    """Return a tensor whose memory holds its numbers in order; views may be strided or negated."""
+    return tensor.contiguous().resolve_neg()
+
+
 class _Call:
     """The arguments that all kernels share; holds what their pointers point to."""
 
@@ -206,11 +211,9 @@ class _Call:
         pairs: Tensor | None,
         weights: Tensor | None = None,
     ) -> None:
-        self.x, self.numerator, self.denominator = (
-            tensor.contiguous() for tensor in (rows, numerator, denominator)
-        )
+        self.x, self.numerator, self.denominator = map(_plain, (rows, numerator, denominator))
         self.gate, self.pairs, self.weights = (
-            None if tensor is None else tensor.contiguous() for tensor in (gate, pairs, weights)
+            None if tensor is None else _plain(tensor) for tensor in (gate, pairs, weights)
         )
         heads, _, units = numerator.shape
         self.spec = _packed(spec, heads, gate is not None)
@@ -232,7 +235,7 @@ class _Call:
         tops, bottoms = torch.empty_like(self.numerator), torch.empty_like(self.denominator)
         gates = None if self.gate is None else torch.empty_like(self.gate)
         weights = None if self.weights is None else torch.empty_like(self.weights)
-        above = [None if part is None else part.contiguous() for part in (grad, sent, read)]
+        above = [None if part is None else _plain(part) for part in (grad, sent, read)]
         self.run("ran_backward", *above, along, tops, bottoms, gates, weights)
         return along, tops, bottoms, gates, weights
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from .. import _validation as check
 from . import _c, _triton
@@ -62,7 +63,8 @@ def using(choice: str) -> Iterator[None]:
 def pick(spec: Spec, *tensors: Tensor | None) -> ModuleType | None:
     """Return the kernels that serve these tensors, of one dtype, or None for torch's operations."""
     choice = asked()
-    if choice in ("off", "torch"):
+    # In forward mode, tangents would be lost without a word.
+    if choice in ("off", "torch") or forward_ad._current_level >= 0:
         return None
     first = tensors[0]
     assert first is not None
@@ -120,10 +122,12 @@ def info() -> dict[str, Any]:
         ['cache', 'choice', 'compiler', 'cpu', 'cuda', 'threads', 'why']
     """
     choice = asked()
-    try:
-        compiler: str | None = find_compiler()
-    except Unavailable:
-        compiler = None
+    compiler: str | None = None
+    cache: str | None = None
+    with contextlib.suppress(Unavailable):
+        compiler = " ".join(find_compiler())
+    with contextlib.suppress(Unavailable):
+        cache = str(cache_folder())
     why: dict[str, str] = {}
     if choice not in ("auto", "c"):
         why["c"] = f"{VARIABLE} or using() says {choice!r}"
@@ -142,6 +146,6 @@ def info() -> dict[str, Any]:
         "cuda": "torch" if "triton" in why else "triton",
         "why": why,
         "compiler": compiler,
-        "cache": str(cache_folder()),
+        "cache": cache,
         "threads": torch.get_num_threads(),
     }

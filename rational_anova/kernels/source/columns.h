@@ -93,7 +93,7 @@ static int columns_forward(const Job *job, REAL *y) {
 static int columns_backward(const Job *job, const REAL *g, REAL *dx, Sums to) {
     int64_t columns = job->units * job->inner, padded = upward(columns, LANES);
     int64_t size = coefficient_rows(job->spec) * padded;
-    int64_t groups = least(MOST_GROUPS, (job->outer + FEW_ROWS - 1) / FEW_ROWS);
+    int64_t groups = group_count(least(MOST_GROUPS, (job->outer + FEW_ROWS - 1) / FEW_ROWS), size);
     int64_t each = groups ? upward((job->outer + groups - 1) / groups, TILE) : TILE;
     groups = (job->outer + each - 1) / each;
     REAL *c = pack_columns(job, columns, padded);

@@ -7,6 +7,7 @@
 #define BLOCK (TILE * LANES)  // rows in a transposed block, inputs in a piece of a strip
 #define FLUSH 128             // rows added in REAL before their sum goes to double
 #define MOST_GROUPS 32
+#define MOST_TOTALS (1 << 22)
 #define FEW_ROWS 64    // least rows of a group
 #define SOME_UNITS 64  // units whose coefficients stay in the cache while they are sorted
 
@@ -56,6 +57,12 @@ static REAL *sum_row(const Job *job, Sums to, int64_t row) {
     return parts[part] + own * job->units;
 }
 
+// How many groups of `size` totals each: not so many that they fill the memory.
+static int64_t group_count(int64_t wanted, int64_t size) {
+    int64_t most = MOST_TOTALS / (size > 0 ? size : 1);
+    return least(wanted, most > 4 ? most : 4);
+}
+
 // Add groups of `size` totals to the first, in order.
 static void add_groups(double *totals, int64_t groups, int64_t size) {
     for (int64_t group = 1; group < groups; group++)
@@ -79,10 +86,12 @@ static void drop_arena(void *arena) {
     for (int n = 0; n < SLOTS; n++) free(((Slot *)arena)[n].at);
     free(arena);
 }
-static void make_key(void) { pthread_key_create(&arena_key, drop_arena); }
+static int arena_works;
+static void make_key(void) { arena_works = pthread_key_create(&arena_key, drop_arena) == 0; }
 
 static Slot *arena(void) {
     pthread_once(&arena_once, make_key);
+    if (!arena_works) return NULL;
     Slot *slots = pthread_getspecific(arena_key);
     if (slots == NULL) {
         slots = calloc(SLOTS, sizeof(Slot));

@@ -232,7 +232,8 @@ INLINE void block_backward(const Job *job, const int two, const REAL *c, int64_t
 
 static int rows_backward(const Job *job, Use g, REAL *dx, Sums to) {
     int64_t rows = all_rows(job), size = rows * job->units;
-    int64_t blocks = (job->outer + BLOCK - 1) / BLOCK, groups = least(MOST_GROUPS / 4, blocks);
+    int64_t blocks = (job->outer + BLOCK - 1) / BLOCK,
+            groups = group_count(least(MOST_GROUPS / 4, blocks), size);
     REAL *c = pack_units(job);
     double *totals = room(TOTALS, groups * size, sizeof(double));
     int failed = c == NULL || totals == NULL;

@@ -140,9 +140,9 @@ INLINE void add_moments(const Layout *at, const tile *weight, const int sign, co
 }
 
 // squareplus(q) = max(q, 0) + 1/(root + |q|)/2 with root = sqrt(q^2 + 1), a sum without loss; its
-// slope is both = 1/(root (root + |q|))/2 for q < 0, else 1 - both. Beyond SURELY_LARGE that
-// fraction is lost next to d >= 1, and q^2 would overflow.
-#define SURELY_LARGE 1e9
+// slope is both = 1/(root (root + |q|))/2 for q < 0, else 1 - both. Beyond SURELY_LARGE q^2
+// would overflow, and the fraction is zero.
+#define SURELY_LARGE (SINGLE ? 1e18 : 1e150)
 
 INLINE void add_psi(int64_t kind, const tile *q, tile *d) {
     switch (kind) {
@@ -184,6 +184,7 @@ INLINE void add_psi_with_slope(int64_t kind, const tile *q, tile *d, tile *slope
         EACH (r) {
             vec s = q->at[r], size = at_most(splat((REAL)SURELY_LARGE), absolute(s));
             vec h = root(size * size + 1), both = (REAL)0.5 / (h * (h + size));  // one division
+            both = if_less(splat((REAL)SURELY_LARGE), absolute(s), splat(0), both);
             d->at[r] += at_least_zero(s) + both * h;
             slope->at[r] = if_negative(s, both, 1 - both);
         }
@@ -303,6 +304,15 @@ INLINE tile unit_value(const Spec *s, const REAL *c, int64_t stride, const int w
     return ratio;
 }
 
+// Whether a polynomial depends on u, on v. Where it does not, a weight of NaN must not touch them.
+INLINE int along_first(const Layout *at) { return at->top > 0; }
+INLINE int along_second(const Layout *at) {
+    int most = 0;
+    POWERS
+    for (int a = 0; a <= at->top; a++) most = at->count[a] > most ? at->count[a] : most;
+    return most > 1;
+}
+
 // r and the derivatives of sum(g * r): along u and v as tiles (not touched where `inputs` is 0),
 // along the coefficients collected at `sums`, which is laid out as `c` is, `gap` numbers a row.
 INLINE void unit_slopes(const Spec *s, const REAL *c, int64_t stride, const int wide, const int two,
@@ -330,7 +340,8 @@ INLINE void unit_slopes(const Spec *s, const REAL *c, int64_t stride, const int 
         if (s->kind == SOFTPLUS)
             EACH (r) {
                 vec both = 1 / (d.at[r] * under.at[r]);  // finite: where d is large, under is 1
-                slope[1].at[r] *= both * d.at[r];
+                // Where d is infinite, its slope is 1.
+                slope[1].at[r] *= if_less(splat((REAL)1e30), d.at[r], splat(1), both * d.at[r]);
                 d.at[r] = both * under.at[r];
             }
         else
@@ -353,8 +364,8 @@ INLINE void unit_slopes(const Spec *s, const REAL *c, int64_t stride, const int 
             EACH (r) weight.at[r] = p.at[r] * (slope[n].at[r] * d.at[r]);  // - d loss / d q
             if (inputs)
                 EACH (r) {
-                    if (two) du->at[r] -= weight.at[r] * qu[n].at[r];
-                    dv->at[r] -= weight.at[r] * qv[n].at[r];
+                    if (two && along_first(s->table + n)) du->at[r] -= weight.at[r] * qu[n].at[r];
+                    if (along_second(s->table + n)) dv->at[r] -= weight.at[r] * qv[n].at[r];
                 }
             add_moments(s->table + n, &weight, -1, mode, two, u, v, below_sums, gap);
         }

@@ -107,9 +107,7 @@ INLINE vec root(vec v) {
 #endif
 INLINE vec if_negative(vec v, vec yes, vec no) { return if_less(v, splat(0), yes, no); }
 INLINE vec at_least_zero(vec v) { return if_negative(v, splat(0), v); }
-INLINE vec absolute(vec v) {
-    return (vec)((ivec)v & ~((ivec){0} + ((INT)1 << (sizeof(REAL) * 8 - 1))));
-}
+INLINE vec absolute(vec v) { return (vec)((ivec)v & ~(ivec)splat((REAL)-0.0)); }
 INLINE vec horner(const REAL *c, int count, vec x) {
     vec y = splat(c[count - 1]);
     for (int k = count - 2; k >= 0; k--) y = y * x + c[k];
