@@ -9,7 +9,7 @@ import rational_anova
 
 ROOT = Path(rational_anova.__file__).parent
 ORDER = [
-    {"_validation"},
+    {"_validation", "_modules"},
     {"kernels"},
     {"functional", "topology"},
     {"serialization"},

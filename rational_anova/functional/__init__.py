@@ -10,6 +10,7 @@ from ._jacobian import jacobian_buffer as jacobian_buffer
 from ._jacobian import write_jacobian as write_jacobian
 from ._messages import Sent as Sent
 from ._messages import send as send
+from ._messages import spread as spread
 from ._paths import unit_inputs as unit_inputs
 from ._polynomial import Powers as Powers
 from ._polynomial import differentiate as differentiate

@@ -37,7 +37,7 @@ def apply(
     arguments = (x, numerator, denominator, gate, pairs)
     # Forward mode goes through plain operations: a rule of our own is silently zero in the second
     # of two levels.
-    if forward_ad._current_level >= 0:
+    if forward_ad._current_level >= 0 or _off():
         return formula(*arguments, form, dim)
     if torch.compiler.is_compiling():
         # Others must be able to read an exported graph, and on a GPU the compiler fuses plain
@@ -45,10 +45,15 @@ def apply(
         if torch.compiler.is_exporting() or x.device.type != "cpu" or _transformed():
             return formula(*arguments, form, dim)
         return operator(*arguments, form, dim)
-    if kernels.asked() == "off" or torch.jit.is_tracing():
+    if torch.jit.is_tracing():
         return formula(*arguments, form, dim)
     result: Tensor = call(RationalFunction, *arguments, form, dim)
     return result
+
+
+@torch.compiler.assume_constant_result
+def _off() -> bool:
+    return kernels.asked() == "off"
 
 
 @torch.compiler.assume_constant_result

@@ -54,6 +54,17 @@ def write_jacobian(
     Returns:
         (rows, units).
     """
+    rows, units = len(x), numerator.shape[-1]
+    if pairs is None and x.shape != (rows, units):
+        raise ValueError(
+            f"x must be (rows, {units}), a feature for each unit, got {tuple(x.shape)}"
+        )
+    if buffer.shape[-1] < rows or buffer.shape[-1] % _ROOM or not buffer.is_contiguous():
+        raise ValueError(
+            "the buffer must be one of jacobian_buffer(), which has room for whole blocks of rows, "
+            f"got shape {tuple(buffer.shape)} for {rows} rows"
+        )
+    weights = None if weights is None else weights.to(buffer.dtype)
     coefficients = (numerator, denominator, gate)
     kernel = kernels.pick(form.spec, x, *coefficients, pairs, buffer, weights)
     if kernel is not None and hasattr(kernel, "jacobian"):
@@ -61,7 +72,6 @@ def write_jacobian(
             form.spec, x, *coefficients, pairs, buffer, columns, weights
         )
         return values
-    units = numerator.shape[-1]
     variables = unit_inputs(x, pairs, units, -1, x.dtype)
     inner = internal(*coefficients, x.dtype)
     found = gradients(

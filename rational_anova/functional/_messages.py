@@ -52,14 +52,20 @@ def send(
     plain = torch.compiler.is_compiling() or torch.jit.is_tracing()
     plain = plain or forward_ad._current_level >= 0
     if plain or not _served(*arguments, readout, form):
-        messages = apply(*arguments, form, -1)
-        features = x
-        for end in pairs.unbind(0):
-            features = features.index_add(-1, end, messages)
-        read = None if readout is None else torch.nn.functional.linear(messages, readout)
-        return Sent(features, messages if keep else None, read)
+        return spread(x, apply(*arguments, form, -1), pairs, readout, keep)
     features, messages, read = call(SendFunction, *arguments, readout, form, keep)
     return Sent(features, messages if keep else None, None if readout is None else read)
+
+
+def spread(
+    x: Tensor, messages: Tensor, pairs: Tensor, readout: Tensor | None = None, keep: bool = True
+) -> Sent:
+    """Do with messages (..., K) what `send` does, by torch's operations."""
+    features = x
+    for end in pairs.unbind(0):
+        features = features.index_add(-1, end, messages)
+    read = None if readout is None else torch.nn.functional.linear(messages, readout)
+    return Sent(features, messages if keep else None, read)
 
 
 def _served(

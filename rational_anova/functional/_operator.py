@@ -47,7 +47,8 @@ def _value(
     form = Form.make(variables, (above, below), kind, base, eps)
     if pairs is not None:  # a compiled graph has not looked at their values
         check_pairs(pairs, x.shape[-1])
-    return value(x, numerator, denominator, gate, pairs, form, dim)
+    # What the compiler is told of strides is that there are none.
+    return value(x, numerator, denominator, gate, pairs, form, dim).contiguous()
 
 
 @_value.register_fake
@@ -85,7 +86,9 @@ def _slopes(
     with torch.no_grad():
         found = slopes(grad, x, numerator, denominator, gate, pairs, form, dim, inputs)
     # An operator returns tensors, always: an empty one stands for none.
-    along, tops, bottoms, gates = (x.new_empty(0) if part is None else part for part in found)
+    along, tops, bottoms, gates = (
+        x.new_empty(0) if part is None else part.contiguous() for part in found
+    )
     return along, tops, bottoms, gates
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -33,9 +34,11 @@ def value(
     """Return r(x), by the fastest way there is; see `apply` for the arguments."""
     arguments = flat(x, numerator, denominator, gate, pairs, dim)
     kernel = kernels.pick(form.spec, *arguments, pairs)
-    if kernel is None:
+    result: Tensor | None = None
+    if kernel is not None:
+        result = kernels.attempt(kernel, "forward", form.spec, *arguments, pairs)
+    if result is None:
         return formula(x, numerator, denominator, gate, pairs, form, dim, _BLOCK)
-    result: Tensor = kernel.forward(form.spec, *arguments, pairs)
     shape = x.shape if pairs is None else (*x.shape[:-1], pairs.shape[1])
     return result.reshape(shape).to(x.dtype)
 
@@ -57,9 +60,12 @@ def slopes(
     top = (top.squeeze(-1) if pairs is not None else top).to(arguments[0].dtype)
     # With gradients on, the derivatives will be differentiated themselves.
     kernel = None if torch.is_grad_enabled() else kernels.pick(form.spec, *arguments, pairs, top)
-    if kernel is None:
+    found: Any = None
+    if kernel is not None:
+        found = kernels.attempt(kernel, "backward", form.spec, *arguments, pairs, top, inputs)
+    if found is None:
         return _slopes_by_hand(grad, x, numerator, denominator, gate, pairs, form, dim, inputs)
-    along, tops, bottoms, gates = kernel.backward(form.spec, *arguments, pairs, top, inputs)
+    along, tops, bottoms, gates = found
     return (
         None if along is None else along.reshape(x.shape).to(x.dtype),
         tops.reshape(numerator.shape).to(numerator.dtype),

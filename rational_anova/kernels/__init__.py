@@ -5,6 +5,7 @@ Users switch nothing on. `info()` says what runs and why; `RAN_KERNELS=off|torch
 """
 
 from ._choice import asked as asked
+from ._choice import attempt as attempt
 from ._choice import info as info
 from ._choice import pick as pick
 from ._choice import using as using

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import platform
 import shlex
@@ -19,7 +20,7 @@ FLAGS = [
     *("-fno-math-errno", "-fno-trapping-math"),
 ]
 # Tried in turn: a compiler may know neither its processor by name nor OpenMP.
-OPTIONS = (("-march=native", "-fopenmp"), ("-march=native",), ())
+OPTIONS: tuple[tuple[str, ...], ...] = (("-march=native", "-fopenmp"), ("-march=native",), ())
 _SECONDS = 120
 
 
@@ -34,27 +35,48 @@ def library(single: bool, form: tuple[str, ...] = ()) -> Path:
     see source/unit.h. Two processes that build at once each write a file of their own and move it
     into place: the last one wins, and both are whole.
     """
-    compiler = find_compiler()
-    sources = sorted(path for path in SOURCE.iterdir() if path.suffix in (".c", ".h"))
     definitions = [*os.environ.get("RAN_CFLAGS", "").split(), f"-DSINGLE={int(single)}", *form]
-    facts = [*compiler, *FLAGS, *definitions, _processor()]
-    digest = hashlib.sha256("\0".join(facts).encode())
-    for source in sources:
-        digest.update(source.read_bytes())
-    target = cache_folder() / f"rational-{'f32' if single else 'f64'}-{digest.hexdigest()[:20]}.so"
-    if not _there(target):
-        _compile(compiler, definitions, target)
-    return target
+    kind = "f32" if single else "f64"
+    folder = cache_folder()
+    stems = {options: f"rational-{kind}-{_key(options, definitions)}" for options in OPTIONS}
+    found = _find(folder, stems[OPTIONS[0]])
+    if found is not None:
+        return found
+    try:
+        compiler = find_compiler()
+    except Unavailable:
+        # Built elsewhere, as for an image without a compiler, or with fewer options.
+        for stem in stems.values():
+            found = _find(folder, stem)
+            if found is not None:
+                return found
+        raise
+    return _compile(compiler, definitions, folder, stems)
+
+
+def _key(options: tuple[str, ...], definitions: list[str]) -> str:
+    """Return a name for what a library is made of, and for the processor it is made for."""
+    digest = hashlib.sha256("\0".join([*FLAGS, *options, *definitions, _processor()]).encode())
+    for source in sorted(SOURCE.iterdir()):
+        if source.suffix in (".c", ".h"):
+            digest.update(source.read_bytes())
+    return digest.hexdigest()[:20]
 
 
 def find_compiler() -> list[str]:
-    """Return the command of the C compiler: `CC` if it is set, else cc, gcc or clang."""
-    for name in filter(None, (os.environ.get("CC"), "cc", "gcc", "clang")):
-        first, *rest = shlex.split(name)  # such as "ccache gcc"
+    """Return the command of the C compiler: what `CC` says if it is set, else cc, gcc or clang."""
+    chosen = os.environ.get("CC", "").strip()
+    for name in [chosen] if chosen else ["cc", "gcc", "clang"]:
+        try:
+            first, *rest = shlex.split(name)  # such as "ccache gcc"
+        except ValueError:
+            continue
         found = shutil.which(first)
         if found:
             return [found, *rest]
-    raise Unavailable("no C compiler was found (cc, gcc or clang, or the one that CC names)")
+    if chosen:
+        raise Unavailable(f"the compiler that the variable CC names, {chosen!r}, is not there")
+    raise Unavailable("no C compiler was found (cc, gcc or clang; CC names another)")
 
 
 def cache_folder() -> Path:
@@ -62,6 +84,8 @@ def cache_folder() -> Path:
     chosen = os.environ.get("RAN_CACHE")
     if chosen:
         return Path(chosen)
+    if os.environ.get("XDG_CACHE_HOME"):
+        return Path(os.environ["XDG_CACHE_HOME"]) / "rational_anova"
     try:
         home = Path.home()
     except RuntimeError:
@@ -69,7 +93,7 @@ def cache_folder() -> Path:
         raise Unavailable(reason) from None
     if sys.platform == "darwin":
         return home / "Library" / "Caches" / "rational_anova"
-    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "rational_anova"
+    return home / ".cache" / "rational_anova"
 
 
 def _processor() -> str:
@@ -82,40 +106,48 @@ def _processor() -> str:
     return "\n".join(sorted({line for line in lines if line.startswith(wanted)}))
 
 
-def _there(target: Path) -> bool:
+def _find(folder: Path, stem: str) -> Path | None:
+    """Return a library whose content is what its name says: loading part of one is fatal."""
     try:
-        return target.exists()
+        for path in sorted(folder.glob(f"{stem}-*.so")):
+            if path.stem.rpartition("-")[2] == _digest(path.read_bytes()):
+                return path
     except OSError:  # a folder that cannot be searched, a name that is too long: `_compile` says so
-        return False
+        pass
+    return None
 
 
-def _compile(compiler: list[str], definitions: list[str], target: Path) -> None:
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _compile(
+    compiler: list[str], definitions: list[str], folder: Path, stems: dict[tuple[str, ...], str]
+) -> Path:
+    """Build with the first options that the compiler takes."""
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, suffix=".tmp")
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=folder, suffix=".tmp")
     except OSError as error:
         raise Unavailable(
-            f"the folder for compiled kernels, {target.parent}, cannot be written to "
+            f"the folder for compiled kernels, {folder}, cannot be written to "
             f"({error.strerror}); set RAN_CACHE to one that can"
         ) from None
     os.close(handle)
     try:
         report = ""
-        for choice in OPTIONS:
-            command = [
-                *compiler,
-                *FLAGS,
-                *choice,
-                *definitions,
-                str(SOURCE / "rational.c"),
-                "-o",
-                name,
-            ]
-            report = _run([*command, "-lm"])
+        for options, stem in stems.items():
+            found = _find(folder, stem)
+            if found is not None:
+                return found
+            logging.getLogger(__name__).info("building %s", stem)
+            flags = [*FLAGS, *options, *definitions]
+            report = _run([*compiler, *flags, str(SOURCE / "rational.c"), "-o", name, "-lm"])
             if not report:
+                target = folder / f"{stem}-{_digest(Path(name).read_bytes())}.so"
                 os.chmod(name, 0o755)  # a cache may be shared
                 os.replace(name, target)
-                return
+                return target
         raise Unavailable(f"{' '.join(compiler)} cannot build the kernels: {report}")
     finally:
         Path(name).unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import threading
@@ -76,12 +77,22 @@ def load(dtype: torch.dtype, form: tuple[str, ...] = ()) -> Any:
     with _lock:
         if (dtype, form) not in _loaded:
             try:
-                _loaded[dtype, form] = _open(library(dtype == torch.float32, form))
+                _loaded[dtype, form] = _opened(dtype == torch.float32, form)
             except Unavailable:
                 if not form or (dtype, ()) not in _loaded:
                     raise
                 _loaded[dtype, form] = _loaded[dtype, ()]  # the library for all forms will do
         return _loaded[dtype, form]
+
+
+def _opened(single: bool, form: tuple[str, ...]) -> Any:
+    path = library(single, form)
+    try:
+        return _open(path)
+    except Unavailable:  # cut short, or from another system: build it anew, once
+        with contextlib.suppress(OSError):
+            path.unlink()
+        return _open(library(single, form))
 
 
 def _open(path: Path) -> Any:
@@ -91,8 +102,7 @@ def _open(path: Path) -> Any:
             function = getattr(held, name)
             function.argtypes = [ctypes.c_void_p] * pointers
     except (OSError, AttributeError) as error:
-        reason = f"{path} cannot be loaded ({error}); delete it to have it built again"
-        raise Unavailable(reason) from None
+        raise Unavailable(f"{path} cannot be loaded ({error})") from None
     return held
 
 
@@ -212,9 +222,10 @@ class _Call:
         weights: Tensor | None = None,
     ) -> None:
         self.x, self.numerator, self.denominator = map(_plain, (rows, numerator, denominator))
-        self.gate, self.pairs, self.weights = (
-            None if tensor is None else _plain(tensor) for tensor in (gate, pairs, weights)
+        self.gate, self.weights = (
+            None if tensor is None else _plain(tensor) for tensor in (gate, weights)
         )
+        self.pairs = None if pairs is None else pairs.to(torch.int64).contiguous()
         heads, _, units = numerator.shape
         self.spec = _packed(spec, heads, gate is not None)
         outer, inner = rows.shape[0], rows.shape[2] if pairs is None else 1
@@ -244,7 +255,14 @@ class _Call:
         own = (self.pairs, self.x, self.numerator, self.denominator, self.gate, self.weights)
         pointers = [t.data_ptr() if isinstance(t, Tensor) else t for t in (*own, *others)]
         function = getattr(self.library, name)
-        if function(ctypes.addressof(self.spec.struct), self.shape, *pointers):
+        failed = function(ctypes.addressof(self.spec.struct), self.shape, *pointers)
+        if failed == 2 and self.pairs is not None:
+            low, high = (int(bound) for bound in torch.aminmax(self.pairs))
+            raise ValueError(
+                f"pairs must name features 0 to {self.shape[3] - 1} of x, got {low} to {high}; "
+                "after to_empty() call reset_parameters()"
+            )
+        if failed:
             raise MemoryError(f"{name} has no memory for its sums over {tuple(self.x.shape)}")
 
 

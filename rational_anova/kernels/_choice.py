@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import os
+import sys
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
+from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
 from .. import _validation as check
 from . import _c, _triton
@@ -26,6 +29,8 @@ _asked: contextvars.ContextVar[str | None] = contextvars.ContextVar("kernels", d
 # Why a dtype has no C kernels; found out once.
 _missing: dict[torch.dtype, str] = {}
 _environment: str | None = None
+# How Triton failed, if it did.
+_broken: list[str] = []
 
 
 def asked() -> str:
@@ -46,7 +51,8 @@ def using(choice: str) -> Iterator[None]:
     Args:
         choice: "auto" (C on the CPU, Triton on CUDA, torch for what they cannot serve), "off" (the
             formula, differentiated by torch), "torch" (torch operations, derivatives by hand), "c"
-            or "triton". What a kernel cannot serve goes to torch all the same.
+            or "triton". What a kernel cannot serve goes to torch all the same. It holds for this
+            thread, and for a backward pass that runs inside.
 
     Example:
         >>> with using("torch"):
@@ -63,8 +69,8 @@ def using(choice: str) -> Iterator[None]:
 def pick(spec: Spec, *tensors: Tensor | None) -> ModuleType | None:
     """Return the kernels that serve these tensors, of one dtype, or None for torch's operations."""
     choice = asked()
-    # In forward mode, tangents would be lost without a word.
-    if choice in ("off", "torch") or forward_ad._current_level >= 0:
+    # In forward mode tangents would be lost, and in a trace what a kernel writes, without a word.
+    if choice in ("off", "torch") or forward_ad._current_level >= 0 or is_in_torch_dispatch_mode():
         return None
     first = tensors[0]
     assert first is not None
@@ -76,7 +82,23 @@ def pick(spec: Spec, *tensors: Tensor | None) -> ModuleType | None:
         return _c if served and missing(first.dtype) is None else None
     if choice == "c" or (first.device.type != "cuda" and choice != "triton"):
         return None
-    return _triton if _triton.reason(first.device) is None and _triton.serves(spec) else None
+    if _broken or _triton.reason(first.device) is not None:
+        return None
+    return _triton if _triton.serves(spec) else None
+
+
+def attempt(kernel: Any, name: str, *arguments: Any) -> Any:
+    """Call a kernel. Where Triton fails, warn once and return None: torch serves from then on."""
+    if kernel is _c:
+        return getattr(kernel, name)(*arguments)
+    try:
+        return getattr(kernel, name)(*arguments)
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:  # of the driver, the assembler, the card: whatever they are
+        _broken.append(f"{type(error).__name__}: {error}")
+        _warn(f"Triton failed ({_broken[0]})")
+        return None
 
 
 def _wrapped(tensor: Tensor) -> bool:
@@ -85,6 +107,7 @@ def _wrapped(tensor: Tensor) -> bool:
         type(tensor) not in (Tensor, torch.nn.Parameter)
         or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
         or torch._C._functorch.is_legacy_batchedtensor(tensor)
+        or tensor._is_zerotensor()
     )
 
 
@@ -98,13 +121,20 @@ def missing(dtype: torch.dtype) -> str | None:
     except Unavailable as error:
         _missing[dtype] = str(error)
         if len([reason for reason in _missing.values() if reason]) == 1:
-            warnings.warn(
-                f"rational units run on torch's operations, several times slower: {error}. "
-                f"Set {VARIABLE}=torch to do without this warning.",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+            _warn(str(error))
     return _missing[dtype] or None
+
+
+def _warn(reason: str) -> None:
+    where: dict[str, Any] = {"stacklevel": 3}
+    if sys.version_info >= (3, 12):
+        where = {"skip_file_prefixes": (str(Path(__file__).parents[1]),)}  # the caller's own line
+    warnings.warn(
+        f"rational units run on torch's operations, several times slower: {reason}. "
+        f"Set {VARIABLE}=torch to do without this warning.",
+        RuntimeWarning,
+        **where,
+    )
 
 
 def info() -> dict[str, Any]:
@@ -135,7 +165,7 @@ def info() -> dict[str, Any]:
         why["c"] = reason
     if choice not in ("auto", "triton"):
         why["triton"] = f"{VARIABLE} or using() says {choice!r}"
-    elif (reason := _triton.reason()) is not None:
+    elif (reason := _triton.reason() or (_broken[0] if _broken else None)) is not None:
         why["triton"] = reason
     elif choice == "auto" and not torch.cuda.is_available():
         why["triton"] = "there is no CUDA device"

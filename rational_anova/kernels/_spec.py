@@ -5,7 +5,8 @@ r = b + gate * (sum over heads of p/d - b),    d = 1 + eps + sum over q of psi(q
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 Powers = tuple[tuple[int, ...], ...]
 
@@ -29,3 +30,7 @@ class Spec:
     kind: str
     base: str
     eps: float
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Without what kernels keep beside it, which belongs to this process.
+        return Spec, tuple(getattr(self, field.name) for field in fields(self))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +11,8 @@ from torch.autograd import forward_ad
 from torch.nn.functional import linear
 
 from .. import _validation as check
-from ..functional import Sent
+from .._modules import untouched
+from ..functional import Sent, spread
 from ..serialization import saveable
 from ..topology import Topology
 from ..units import Rational1d, Rational2d
@@ -91,28 +92,10 @@ class MessageBlock(nn.Module):
 
     def _send(self, z: Tensor, readout: Tensor | None = None, keep: bool = True) -> Sent:
         assert self.pair is not None
-        if _plain(self.pair):
+        if isinstance(self.pair, Rational2d) and untouched(self.pair, Rational2d):
             return self.pair.send(z, self.weight, readout, keep)
         messages = (self.pair(z) * self.weight).to(z.dtype)  # autocast keeps weights in float32
-        for end in self.ends.unbind(0):
-            z = z.index_add(-1, end, messages)
-        return Sent(z, messages, None if readout is None else linear(messages, readout))
-
-
-def _plain(pair: nn.Module) -> TypeGuard[Rational2d]:
-    """Say whether a pair unit is ours as it came: nobody listens to its inputs or outputs."""
-    return type(pair) is Rational2d and not _heard(pair)
-
-
-def _heard(module: nn.Module) -> bool:
-    """Say whether hooks listen to a module, or something stands in for its weights."""
-    hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks)
-    return (
-        any(hooks)
-        or bool(module._backward_pre_hooks)
-        or hasattr(module, "parametrizations")
-        or torch.nn.modules.module._has_any_global_hook()
-    )
+        return spread(z, messages, self.ends, readout, keep)
 
 
 # NOTE[DIFF] The paper gives the count of its model, not what is counted; this reading is exact.
@@ -207,10 +190,9 @@ class DeepRAN(nn.Module):
         """Return the outputs."""
         check.features(check.floating(x), self.in_features)
         h = x if self.embed is None else self.embed(x)
-        # Where nobody listens to the head or to the last block, the head reads messages as they are
-        # made: laying them side by side, and the products with them, cost as much as the pairs.
-        parts = (self.head, *self.blocks)
-        if torch.is_autocast_enabled(h.device.type) or any(map(_heard, parts)):
+        # Where head and blocks are as they came, the head reads messages as they are made: laying
+        # them side by side, and the products with them, cost as much as the pairs.
+        if not self._direct(h):
             messages = h[..., :0]
             for block in self.blocks:
                 h, messages = block(h)
@@ -218,10 +200,19 @@ class DeepRAN(nn.Module):
         of_nodes, of_pairs = self.head.weight.tensor_split([h.shape[-1]], -1)
         read = None
         for n, block in enumerate(self.blocks, 1):
-            assert isinstance(block, MessageBlock)
+            assert isinstance(block, MessageBlock)  # says `_direct`
             h, read = block.advance(h, of_pairs if n == len(self.blocks) else None)
         result = linear(h, of_nodes, self.head.bias)
         return result if read is None else result + read
+
+    def _direct(self, h: Tensor) -> bool:
+        device = h.device.type
+        mixed = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+        return (
+            not mixed
+            and untouched(self.head, nn.Linear)
+            and all(untouched(block, MessageBlock) for block in self.blocks)
+        )
 
 
 def _normalised(norm: nn.LayerNorm, h: Tensor) -> Tensor:

@@ -8,7 +8,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from .._modules import untouched
 from ..networks import RAN
+from ..units import Rational1d, Rational2d
 from ._check import predict, prepare
 from ._data import Batch, Source
 from ._losses import Loss
@@ -65,12 +67,14 @@ def jacobian_rows(model: nn.Module, vector: Vector) -> Callable[[Tensor], tuple[
 
 
 def _plain(model: RAN) -> bool:
-    """Say whether a RAN is what its formulas say: no subclass, hook or tied parameter."""
+    """Say whether a RAN is what its formulas say: nothing replaced, hooked or tied."""
     parameters = [p for _, p in model.named_parameters(remove_duplicate=False)]
+    parts = ((model.main, Rational1d), (model.pair, Rational2d), (model.head, nn.Linear))
     return (
-        type(model).forward is RAN.forward
+        untouched(model, RAN)
         and len({id(p) for p in parameters}) == len(parameters)
-        and not any(m._forward_hooks or hasattr(m, "parametrizations") for m in model.modules())
+        # The guard of `polynomial` watches what the units are given.
+        and all(part is None or untouched(part, kind, watched=True) for part, kind in parts)
     )
 
 

@@ -132,6 +132,10 @@ class Rational2d(RationalUnit):
             torch.Size([1, 3])
         """
         self._check(x)
+        if weight is not None and weight.shape != (self.units,):
+            raise ValueError(f"weight must be ({self.units},), got {tuple(weight.shape)}")
+        if readout is not None and (readout.dim() != 2 or readout.shape[1] != self.units):
+            raise ValueError(f"readout must be (outputs, {self.units}), got {tuple(readout.shape)}")
         arguments = (self.numerator, self.denominator, self.gate, self.pairs)
         if weight is None:
             return F.send(x, *arguments, self.form, readout, keep)
@@ -140,12 +144,8 @@ class Rational2d(RationalUnit):
             factor = weight if self.gate is None else self.gate * weight
             form = self.form.with_base("zero")
             return F.send(x, *arguments[:2], factor, self.pairs, form, readout, keep)
-        messages = (self(x) * weight).to(x.dtype)
-        features = x
-        for end in self.pairs.unbind(0):
-            features = features.index_add(-1, end, messages)
-        read = None if readout is None else torch.nn.functional.linear(messages, readout)
-        return F.Sent(features, messages if keep else None, read)
+        messages = F.apply(x, *arguments, self.form, -1)
+        return F.spread(x, (messages * weight).to(x.dtype), self.pairs, readout, keep)
 
     def to_sympy(self, names: Sequence[Any] | None = None) -> list[sympy.Expr]:
         """Return the formula of each pair.

@@ -184,7 +184,7 @@ class RationalUnit(nn.Module, abc.ABC):
             weights: of the units in each output, or None for a sum.
         """
         rows = x.to(buffer.dtype)
-        if x.dim() != 2 or self._variables(rows)[0].shape[2] != 1:
+        if x.dim() != 2 or self._variables(rows)[0].shape != (len(x), self.units, 1):
             raise ValueError(
                 "jacobian needs x of shape (rows, features) and one unit for each feature, got "
                 f"shape {tuple(x.shape)} for {self.units} units"

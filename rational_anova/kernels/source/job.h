@@ -74,7 +74,7 @@ static void add_groups(double *totals, int64_t groups, int64_t size) {
 // Scratch memory stays with its thread from call to call: to ask the system for fresh pages may
 // cost more than to fill them. What is larger than KEPT goes back with `leave`.
 enum { PACKED, TOTALS, SUMS, INPUTS, SLOPES, TOPS, HEARD, READ, SLOTS };
-#define KEPT ((size_t)1 << 26)
+#define KEPT ((size_t)1 << 24)
 typedef struct {
     void *at;
     size_t size;

@@ -29,6 +29,13 @@ static Job make_job(const Spec *spec, const int64_t *shape, const int64_t *pairs
     return job;
 }
 
+// Pairs that name no feature would read, and write, anywhere.
+static int bad_pairs(const Job *job) {
+    for (int64_t n = 0; job->pairs != NULL && n < 2 * job->units; n++)
+        if (job->pairs[n] < 0 || job->pairs[n] >= job->features) return 1;
+    return 0;
+}
+
 static int way(Job *job) {
     if (job->pairs != NULL || job->outputs || VARIABLES == 2) return ROWS;
     if (job->units == 1) {  // one unit for all: one long strip
@@ -40,12 +47,13 @@ static int way(Job *job) {
     return job->units * job->inner >= 3 * LANES ? COLUMNS : ROWS;
 }
 
-// Pairs have a use for y, `sent` and `read` alike, other units for y alone. All return 0, or 1
-// where memory ran out.
+// Pairs have a use for y, `sent` and `read` alike, other units for y alone. All return 0; 1
+// where memory ran out; 2 for pairs that name no feature.
 int ran_forward(const Spec *spec, const int64_t *shape, const int64_t *pairs, const REAL *x,
                 const REAL *above, const REAL *below, const REAL *gate, const REAL *weights,
                 REAL *y, REAL *sent, REAL *read) {
     Job job = make_job(spec, shape, pairs, x, above, below, gate, weights);
+    if (bad_pairs(&job)) return 2;
     int kind = way(&job);
     int failed = kind == COLUMNS  ? columns_forward(&job, y)
                  : kind == STRIPS ? strips_forward(&job, y)
@@ -61,6 +69,7 @@ int ran_backward(const Spec *spec, const int64_t *shape, const int64_t *pairs, c
                  REAL *d_gate, REAL *d_weights) {
     Job job = make_job(spec, shape, pairs, x, above, below, gate, weights);
     Sums to = {d_above, d_below, d_gate, d_weights};
+    if (bad_pairs(&job)) return 2;
     int kind = way(&job);
     int failed = kind == COLUMNS  ? columns_backward(&job, g, dx, to)
                  : kind == STRIPS ? strips_backward(&job, g, dx, to)
@@ -77,6 +86,7 @@ int ran_jacobian(const Spec *spec, const int64_t *shape, const int64_t *pairs, c
                  REAL *values, REAL *to_above, REAL *to_below, REAL *to_gate,
                  const int64_t *sizes) {
     Job job = make_job(spec, shape, pairs, x, above, below, gate, weights);
+    if (bad_pairs(&job)) return 2;
     Target to = {values, {to_above, to_below, to_gate}, sizes[0], sizes[1]};
     int failed = rows_jacobian(&job, &to);
     leave(0);

@@ -234,6 +234,7 @@ static int rows_backward(const Job *job, Use g, REAL *dx, Sums to) {
     int64_t rows = all_rows(job), size = rows * job->units;
     int64_t blocks = (job->outer + BLOCK - 1) / BLOCK,
             groups = group_count(least(MOST_GROUPS / 4, blocks), size);
+    if (job->inner == 0) groups = 0;  // nothing to add up
     REAL *c = pack_units(job);
     double *totals = room(TOTALS, groups * size, sizeof(double));
     int failed = c == NULL || totals == NULL;
