@@ -18,8 +18,8 @@ LABELS = {
     "pairs": "pairs",
     "coefficients": "coefficients of a unit",
 }
-COLOURS = {"Rational1d": "tab:blue", "Rational2d": "tab:orange"}
-DASHES = {"softplus": "-", "square": "--"}
+COLOURS = {"Rational1d": "tab:blue", "Rational2d": "tab:orange", "GELU": "tab:gray"}
+DASHES = {"softplus": "-", "square": "--", "none": ":"}
 
 
 def grouped(rows: list[Row]) -> dict[tuple[str, str, str], list[Row]]:
@@ -54,10 +54,10 @@ def draw(rows: list[Row]) -> None:
     fits = {(s["axis"], s["unit"], s["denominator"]): s["slope"] for s in slopes(rows)}
     for key, line in grouped(rows).items():
         axis, unit, kind = key
-        colour = COLOURS[unit]
+        colour, name = COLOURS[unit], "" if kind == "none" else f", {kind}"
         slope = "" if fits[key] is None else f", slope {fits[key]:.2f}"
         x, y = ([row[name] for row in line] for name in ("size", "milliseconds"))
-        panels[axis].plot(x, y, DASHES[kind], color=colour, label=f"{unit}, {kind}{slope}")
+        panels[axis].plot(x, y, DASHES[kind], color=colour, label=f"{unit}{name}{slope}")
         for row in line:
             face = colour if row["milliseconds"] >= row["floor"] else "white"
             panels[axis].plot(row["size"], row["milliseconds"], "o", color=colour, mfc=face, ms=5)
