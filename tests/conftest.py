@@ -6,6 +6,7 @@ from hypothesis import settings
 
 from rational_anova import Rational1d, Rational2d
 from rational_anova.functional import BASES, DENOMINATORS
+from rational_anova.kernels._build import Unavailable, find_compiler
 
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("default")
@@ -43,3 +44,17 @@ def scramble(unit, seed=0, scale=0.5):
         if unit.gate is not None:
             unit.gate.copy_(torch.rand(unit.gate.shape, generator=generator, dtype=torch.float64))
     return unit
+
+
+def _no_compiler():
+    try:
+        find_compiler()
+    except Unavailable as error:
+        return str(error)
+    return ""
+
+
+# Where there is a compiler these tests run, and fail if it cannot build the kernels.
+needs_compiler = pytest.mark.skipif(
+    bool(_no_compiler()), reason=f"no C kernels to test: {_no_compiler()}"
+)

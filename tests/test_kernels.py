@@ -5,7 +5,6 @@ import functools
 import json
 import os
 import platform
-import shutil
 import subprocess
 import sys
 import textwrap
@@ -16,7 +15,7 @@ from pathlib import Path
 import mpmath as mp
 import pytest
 import torch
-from conftest import CASES, FEATURES, PAIRS, scramble
+from conftest import CASES, FEATURES, PAIRS, needs_compiler, scramble
 from torch.autograd import forward_ad
 
 from rational_anova import RAN, DeepRAN, Rational1d, Rational2d, Topology, kernels
@@ -41,9 +40,8 @@ TOLERANCES = {SINGLE: 1e-6, DOUBLE: 1e-13}
 NAMES = ("value", "x", "numerator", "denominator", "gate")
 # Feature 0 is in four pairs, feature 5 in none, and (3, 0) has its inputs the other way round.
 SIX = torch.tensor([[0, 0, 1, 3, 4], [1, 2, 2, 0, 0]])
-COMPILER = shutil.which(os.environ.get("CC") or "cc") or shutil.which("gcc")
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+pytestmark = needs_compiler
 both_dtypes = pytest.mark.parametrize("dtype", [SINGLE, DOUBLE], ids=["float32", "float64"])
 every_case = pytest.mark.parametrize(("kind", "base", "variables"), CASES)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from conftest import needs_compiler
 from torch import nn
 from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -111,6 +112,7 @@ def test_messages_need_weights_of_their_shape():
         pair.send(x, None, torch.ones(2, 1))
 
 
+@needs_compiler
 def test_pairs_out_of_bounds_are_refused():
     pair = ra.Rational2d([(0, 1), (1, 2)])
     pair.pairs.fill_(1000)
@@ -207,6 +209,7 @@ def run(cache, **environment):
     return done.stdout.strip()
 
 
+@needs_compiler
 def test_a_filled_cache_needs_no_compiler_and_heals(tmp_path):
     cache = tmp_path / "cache"
     assert run(cache) == "0"
