@@ -9,7 +9,7 @@ the sizes whose time is above a floor: ten times that of the same unit on 8 x 8,
 cost of a call. The degree is doubled too, but what its slope is taken against is the number of
 coefficients of a unit: 2 m + 1 for degrees (m, m), (k + 1)(k + 2) - 1 for pairs of total degree k.
 
-No array is larger than 17 MB: above 32 MB the C library hands out fresh pages for every tensor, and
+No array is larger than 26 MB: above 32 MB the C library hands out fresh pages for every tensor, and
 GELU slows down as the units do.
 
 Writes benchmarks/results/scaling.csv and docs/figures/scaling.png.

@@ -191,6 +191,23 @@ def test_a_form_that_was_used_can_be_copied():
     assert pickle.loads(pickle.dumps(spec)) == copy.deepcopy(spec) == spec
 
 
+def test_triton_that_fails_is_left_for_torch(monkeypatch):
+    """Once, with a warning that says how; then units run as if it were not there."""
+    monkeypatch.setattr(kernels._choice, "_broken", [])
+
+    class Broken:
+        @staticmethod
+        def forward(*arguments):
+            raise RuntimeError("no such card")
+
+    with pytest.warns(RuntimeWarning, match="Triton failed .RuntimeError: no such card."):
+        assert kernels.attempt(Broken, "forward") is None
+    spec = ra.Rational1d(3).form.spec
+    with kernels.using("triton"):
+        assert kernels.pick(spec, torch.randn(2, 3)) is None
+        assert kernels.info()["cpu"] == "torch"
+
+
 USE = """
 import warnings, torch, rational_anova as ra
 with warnings.catch_warnings(record=True) as caught:

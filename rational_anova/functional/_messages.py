@@ -49,9 +49,8 @@ def send(
         keep: whether the messages themselves are wanted.
     """
     arguments = (x, numerator, denominator, gate, pairs)
-    plain = torch.compiler.is_compiling() or torch.jit.is_tracing()
-    plain = plain or forward_ad._current_level >= 0
-    if plain or not _served(*arguments, readout, form):
+    looked_into = torch.compiler.is_compiling() or torch.jit.is_tracing()
+    if looked_into or forward_ad._current_level >= 0 or not _served(*arguments, readout, form):
         return spread(x, apply(*arguments, form, -1), pairs, readout, keep)
     features, messages, read = call(SendFunction, *arguments, readout, form, keep)
     return Sent(features, messages if keep else None, None if readout is None else read)
