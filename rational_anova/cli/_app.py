@@ -19,6 +19,7 @@ from ..networks import RAN
 from ..serialization import load
 from ..units import RationalUnit
 from ._demo import run_demo
+from ._discover import discover
 from ._formulas import readable
 
 _SMALL = 200  # parameters, up to which a formula is printed
@@ -56,6 +57,9 @@ def _clear_errors() -> Iterator[None]:
             f"[bold red]error:[/] {escape(str(error))}", highlight=False
         )
         raise typer.Exit(1) from error
+
+
+app.command()(discover)
 
 
 @app.command()

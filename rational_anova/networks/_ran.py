@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy
 import torch
@@ -15,6 +15,12 @@ from ..serialization import remembered, saveable
 from ..topology import Topology
 from ..units import Rational1d, Rational2d
 from ..units._symbolic import number, symbols
+from ._plots import plot_anova
+from ._snapping import Snaps, auto_rational
+from ._symbolic import symbolic_formula
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 READOUTS = ("auto", "sum", "linear")
 
@@ -284,6 +290,101 @@ class RAN(nn.Module):
             sympy.Add(number(bias), *(number(w) * t for w, t in zip(row, terms, strict=True)))
             for row, bias in rows
         ]
+
+    def auto_rational(
+        self,
+        X: Any = None,
+        y: Any = None,
+        precision: float = 1e-5,
+        constants: Sequence[str] = (),
+    ) -> Snaps:
+        """Turn coefficients into exact numbers, in place, where the data cannot tell.
+
+        With data a coefficient is snapped only if, the others that are still free following, the
+        sum of squares grows by no more than 4 s^2 (two standard errors; s^2 is the variance of the
+        residuals), all snaps together by no more than chance allows (95 %), and no prediction on X
+        moves by more than `precision` times the spread of y. Coefficients of which the data say
+        nothing are set to zero or to a round number. With X alone only predictions count. Without
+        data each coefficient moves by at most `precision` of its own size, or to zero if it is
+        smaller than that share of the largest beside it; what this does to predictions is not
+        looked at.
+
+        Args:
+            X: (rows, in_features), array, tensor or table.
+            y: the targets X was fitted to by least squares, (rows,) or (rows, out_features).
+            precision: see above.
+            constants: names of constants whose multiples are numbers too: "pi", "e", "sqrt2", ...
+
+        Returns:
+            `snapped`, `refused` with reasons, `moved`; print it.
+
+        Example:
+            >>> net = RAN(1, topology="none", degrees=(1, 1), denominator="polynomial", gate=None)
+            >>> with torch.no_grad():
+            ...     _ = net.main.numerator.copy_(torch.tensor([[0.3333333], [2.0000001]]))
+            >>> net.auto_rational()
+            Snaps(3 exact, 0 left as floats)
+              r(x0) numerator 1: 0.3333333135 -> 1/3
+              r(x0) numerator x0: 2 -> 2
+        """
+        return auto_rational(self, X, y, precision, constants)
+
+    def symbolic_formula(
+        self, X: Any = None, simplify: bool = True, names: Any = None
+    ) -> sympy.Expr | list[sympy.Expr]:
+        """Return the network as a formula that was checked against it.
+
+        Numbers that `auto_rational` made exact are exact here, unless they were changed since.
+        Formula and network (in float64, with these numbers) agree to 1e-10 of the largest value on
+        X, without X on random points in [-2, 2]^d; else this is an error.
+
+        Args:
+            X: (rows, in_features), where to compare; a table of pandas brings its names along.
+            simplify: cancel and collect, with bounded effort. A form that loses precision is not
+                taken.
+            names: of the inputs: texts, symbols, or `symbols.Names`; x0, x1, ... by default.
+
+        Returns:
+            The expression; a list of them for several outputs.
+
+        Example:
+            >>> net = RAN(1, topology="none", degrees=(1, 2), denominator="polynomial", gate=None)
+            >>> with torch.no_grad():
+            ...     _ = net.main.denominator.copy_(torch.tensor([[0.0], [0.5]]))
+            >>> _ = net.auto_rational()
+            >>> net.symbolic_formula(names=["t"])
+            2*t/(t**2 + 2)
+        """
+        return symbolic_formula(self, X, simplify, names)
+
+    def plot_anova(
+        self,
+        X: Any,
+        mode: str = "interaction",
+        names: Any = None,
+        *,
+        output: int = 0,
+        top: int = 6,
+    ) -> Figure:
+        """Draw the effects of the inputs.
+
+        Effects are purified: what a pair says of one of its inputs alone is counted to the main
+        effect of this input, all are centred. Shares are those of the variance of f if the inputs
+        varied independently, each as in X; they add up to one.
+
+        Args:
+            X: (rows, in_features), data that say where the inputs lie.
+            mode: `main` (a curve for each input), `interaction` (the strongest pairs as contours),
+                `heatmap` (shares of all pairs, main effects on the diagonal) or `poles` (complex
+                poles of all units around the range of the data).
+            names: of the inputs; the columns of a table of pandas, or x0, x1, ... by default.
+            output: which output, if there are several.
+            top: how many panels at most, the strongest first; twice as many rows in a heatmap.
+
+        Returns:
+            A figure of matplotlib; `figure.savefig("effects.png")` writes it.
+        """
+        return plot_anova(self, X, mode, names, output, top)
 
     def extra_repr(self) -> str:
         """Describe the topology."""

@@ -1,0 +1,1 @@
+"""Experiments of discovery: from a table to the law behind it."""

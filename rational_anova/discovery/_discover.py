@@ -1,0 +1,192 @@
+"""`discover`: from a table to a law."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from .. import _validation as check
+from .finish._assemble import COMPACT, NUMBERS, assemble
+from .finish._forms import forms
+from .finish._rewrite import rewritten
+from .finish._simplify import simplified
+from .law._law import Law
+from .search._solve import Counter, Search, solve
+from .search._state import State
+from .search._surrogate import Array
+from .search._template import Data, Template
+from .table._table import Table, prepare
+
+SEARCHED = 3000  # rows that the search looks at
+FITTED = 20000  # rows that the numbers are fitted to
+FUNCTIONS = ("sin", "cos", "exp", "log", "sqrt", "tanh", "power")
+
+
+def discover(
+    X: Any,
+    y: Any,
+    names: Sequence[str] | None = None,
+    target: str | None = None,
+    *,
+    constants: Mapping[str, float] | None = None,
+    positive: Sequence[str] = (),
+    periodic: Sequence[str] = (),
+    forbid: Sequence[str] = (),
+    noise: float | None = None,
+    time_limit: float = 60.0,
+    seed: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> Law:
+    """Find the law behind a table.
+
+    Symmetries of a smooth surrogate reduce the table, then quotients of few terms, links of the
+    target, lifts of the inputs, and sums and products of parts are tried on what is left, in this
+    order of cost, and the shortest description of the data is taken.
+
+    Args:
+        X: inputs: an array (rows, columns), one column, a tensor, a dict of columns, a DataFrame.
+        y: target, or the name of a column of X.
+        names: of the columns; "x0", "x1", ... by default.
+        target: name of y.
+        constants: known numbers by name, such as {"R": 8.314}; used where the law has multiples of
+            them.
+        positive: columns that are positive by nature; an error where a row is not.
+        periodic: columns that are angles: they enter by their sine and cosine only.
+        forbid: functions that the law may not have, out of sin, cos, exp, log, sqrt, tanh, power.
+        noise: standard deviation of the noise relative to the spread of y, if it is known.
+        time_limit: seconds after which the best law so far is returned.
+        seed: for the rows that are held out.
+        progress: called with the name of every stage.
+
+    Returns:
+        The law; `law.found` is False where no compact law holds, and the law is then the best
+        approximation.
+
+    Example:
+        >>> x = np.linspace(0.1, 4, 50)
+        >>> discover(x, 3 * x / (x + 0.5), names=["S"], target="v").formula
+        3*S/(S + 1/2)
+    """
+    start = time.monotonic()
+    if not check.real(time_limit, "time_limit") > 0:
+        raise ValueError(f"time_limit must be a number of seconds above 0, got {time_limit!r}")
+    table = prepare(X, y, names, target, constants)
+    _check_options(table, positive, periodic, forbid, noise)
+    limit = start + float(time_limit)
+    return _found(
+        table, tuple(periodic), frozenset(forbid), noise, limit, start, seed, progress or _quiet
+    )
+
+
+def _quiet(stage: str) -> None:
+    """Say nothing."""
+
+
+def _check_options(
+    table: Table,
+    positive: Sequence[str],
+    periodic: Sequence[str],
+    forbid: Sequence[str],
+    noise: float | None,
+) -> None:
+    columns = list(table.names.columns)
+    for option, given in (("positive", positive), ("periodic", periodic)):
+        if isinstance(given, str):
+            raise TypeError(f"{option} must be a list of names of columns, got {given!r}")
+        for name in given:
+            if name not in columns:
+                raise ValueError(f"{option} names {name!r}, but the columns are {columns}")
+    for name in positive:
+        low = float(table.X[:, columns.index(name)].min())
+        if low <= 0:
+            raise ValueError(f"{name!r} is declared positive, but a row has {low:g}")
+    for name in forbid:
+        if name not in FUNCTIONS:
+            raise ValueError(f"forbid takes some of {FUNCTIONS}, got {name!r}")
+    if noise is not None and not (np.isfinite(noise) and 0 <= noise < 10):
+        raise ValueError(f"noise must be relative to the spread of the target, got {noise!r}")
+
+
+def _found(
+    table: Table,
+    periodic: tuple[str, ...],
+    forbidden: frozenset[str],
+    noise: float | None,
+    limit: float,
+    start: float,
+    seed: int,
+    progress: Callable[[str], None],
+) -> Law:
+    symbols = table.names.symbols
+    searched, held = _split(len(table.y), seed)
+    data = _data(table, searched)
+    counter = Counter()
+    U, variables = _variables(data.X, symbols, table, periodic)
+    state = State(data.y, U, data.y.copy(), np.ones(len(data.y)), variables)
+    search = Search(data, limit - 0.15 * (limit - start), counter, forbidden, progress)
+    if float(np.std(data.y)) <= 1e-14 * float(np.abs(data.y).max()):
+        state = replace(state, U=U[:, :0], variables=())  # a constant: nothing to look for
+    laws = solve(state, search)
+    progress("simplifying")
+    known = {sp.Symbol(name): value for name, value in table.known.items()}
+    best = [_finished(law, data, known, counter, limit) for law in laws[:4]]
+    best = sorted(best, key=lambda t: round(t.score, 3))
+    progress("verifying")
+    every = _data(table, np.arange(len(table.y))[:FITTED] if len(table.y) > FITTED else None)
+    rows = (data, _data(table, held) if len(held) else None, every)
+    return assemble(table, best + laws, rows, counter, state, known, limit, start, noise)
+
+
+def _split(n: int, seed: int) -> tuple[Array, Array]:
+    """Rows to search on and rows held out: a seventh, of fifty rows or more."""
+    order = np.random.default_rng(seed).permutation(n)
+    held = order[: n // 7] if n >= 50 else order[:0]
+    rest = order[len(held) :]
+    return np.sort(rest[:SEARCHED]), np.sort(held)
+
+
+def _data(table: Table, rows: Array | None) -> Data:
+    X, y = (table.X, table.y) if rows is None else (table.X[rows], table.y[rows])
+    spread = float(np.std(table.y)) or float(np.abs(table.y).max()) or 1.0
+    known = tuple((sp.Symbol(name), value) for name, value in table.known.items())
+    return Data(X, y, table.names.symbols, spread, np.ones(len(y)), known)
+
+
+def _variables(
+    X: Array, symbols: tuple[sp.Symbol, ...], table: Table, periodic: tuple[str, ...]
+) -> tuple[Array, tuple[sp.Expr, ...]]:
+    """Columns of the search: angles as sine and cosine, the others as they are."""
+    columns, expressions = [], []
+    for name, symbol, x in zip(table.names.columns, symbols, X.T, strict=True):
+        if name in periodic:
+            columns += [np.sin(x), np.cos(x)]
+            expressions += [sp.sin(symbol), sp.cos(symbol)]
+        else:
+            columns.append(x)
+            expressions.append(symbol)
+    return np.column_stack(columns), tuple(expressions)
+
+
+def _finished(
+    law: Template, data: Data, known: Mapping[sp.Symbol, float], counter: Counter, limit: float
+) -> Template:
+    """The law with exact numbers where the data allow it, in its shortest form."""
+    best = None
+    if len(law.parameters) > NUMBERS or law.complexity > COMPACT:
+        return law  # an approximation: no form makes it a law
+    for form in forms(law):
+        if time.monotonic() > limit:
+            break
+        form = form.refined(data)
+        if not form.error <= 1.05 * law.error + 1e-12:
+            continue
+        counter.candidates += 1
+        short = rewritten(simplified(form, data, (), known), data).refined(data).weighed(data)
+        if best is None or short.score < best.score - 1e-3:  # ties: the form of textbooks
+            best = short
+    return best or law

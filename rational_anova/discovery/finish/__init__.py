@@ -1,0 +1,1 @@
+"""From the best formulas of a search to a law."""

@@ -1,0 +1,128 @@
+"""From templates to a `Law`: numbers named, evidence gathered, the front drawn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import sympy as sp
+
+from ..law._expressions import operations
+from ..law._law import Law
+from ..law._records import Entry, Evidence, Parameter
+from ..search._candidate import EXACT
+from ..search._state import State
+from ..search._template import Data, Template
+from ..table._table import Table
+from ._verify import beats_chance, error_on, extrapolated
+
+COMPACT = 60  # operations of the longest formula that is called a law
+NUMBERS = 8  # free numbers of the longest
+
+
+def assemble(
+    table: Table,
+    laws: Sequence[Template],
+    rows: tuple[Data, Data | None, Data],
+    counter: object,
+    state: State,
+    known: Mapping[sp.Symbol, float],
+    limit: float,
+    start: float,
+    noise: float | None,
+) -> Law:
+    """The law of the best template, with what speaks for it."""
+    searched, held, every = rows
+    best = laws[0]
+    held_out = None if held is None else error_on(best, held)
+    final = best.refined(every)
+    surrogate = state.fitted().loo
+    evidence = Evidence(
+        rows=len(table.y),
+        noise=_noise(final, every),
+        error=final.error,
+        held_out=held_out,
+        extrapolation=extrapolated(final, every),
+        spread=every.spread,
+        surrogate=surrogate,
+        seconds=time.monotonic() - start,
+        candidates=int(getattr(counter, "candidates", 0)),
+        stage=best.stage,
+        route=(*best.route, *best.notes),
+        stopped=time.monotonic() > limit,
+    )
+    found = _holds(best, searched, evidence, noise)
+    template, parameters, covariance = _named(final, every, known)
+    box = tuple(zip(table.X.min(0).tolist(), table.X.max(0).tolist(), strict=True))
+    front = pareto([replace(final, error=best.error), *laws], known)
+    return Law(
+        template, parameters, table.names, table.target, box, covariance, evidence, front, found
+    )
+
+
+def _noise(template: Template, data: Data) -> float:
+    n, k = len(data.y), len(template.parameters)
+    return template.error * float(np.sqrt(n / max(n - k, 1)))
+
+
+def _holds(best: Template, data: Data, evidence: Evidence, noise: float | None) -> bool:
+    """Whether the formula may be called a law."""
+    n, k = len(data.y), len(best.parameters)
+    if not np.isfinite(best.error):
+        return False
+    if float(np.std(data.y)) <= 1e-14 * float(np.abs(data.y).max()):
+        return True
+    compact = operations(best.law) <= COMPACT and k <= NUMBERS and k < n / 3
+    if best.error < EXACT:
+        return compact
+    if not compact or not beats_chance(best, n, evidence.candidates):
+        return False
+    if noise is not None and best.error > 1.3 * noise + EXACT:
+        return False
+    # a free smooth function may not do much better
+    return bool(best.error <= 1.3 * evidence.surrogate + 1e-9)
+
+
+def _named(
+    template: Template, data: Data, known: Mapping[sp.Symbol, float]
+) -> tuple[sp.Expr, tuple[Parameter, ...], np.ndarray]:
+    """Parameters called c0, c1, ... in the order in which the formula shows them."""
+    shown = str(template.expression)
+    free = {s: i for i, s in enumerate(template.parameters)}
+    pins = {p.symbol: p for p in template.pinned}
+    order = sorted([*free, *pins], key=lambda s: shown.find(str(s)))
+    covariance = template.covariance(data)
+    parameters = []
+    for k, symbol in enumerate(order):
+        if symbol in pins:
+            pin = pins[symbol]
+            parameters.append(Parameter(f"c{k}", float(pin.exact), pin.stderr, pin.exact))
+        else:
+            i = free[symbol]
+            error = float(np.sqrt(np.abs(covariance[i, i])))
+            parameters.append(Parameter(f"c{k}", float(template.values[i]), error))
+    names = {s: sp.Symbol(f"c{k}") for k, s in enumerate(order)}
+    expression = template.expression.xreplace(names)
+    given = [s for s in known if expression.has(s)]
+    parameters += [Parameter(s.name, known[s], 0.0, given=True) for s in given]
+    full = np.zeros((len(parameters), len(parameters)))
+    where = [k for k, s in enumerate(order) if s in free]
+    own = [free[order[k]] for k in where]
+    full[np.ix_(where, where)] = covariance[np.ix_(own, own)]
+    return expression, tuple(parameters), full
+
+
+def pareto(laws: Sequence[Template], known: Mapping[sp.Symbol, float]) -> tuple[Entry, ...]:
+    """The laws than which none is both simpler and better."""
+    numbers = {s: sp.Float(v, 17) for s, v in known.items()}
+    entries = []
+    for law in laws:
+        formula = law.law.xreplace(numbers)
+        entries.append(Entry(formula, operations(formula), law.error, len(law.parameters)))
+    front: list[Entry] = []
+    for entry in sorted(entries, key=lambda e: (e.complexity, e.error)):
+        if not front or entry.error < 0.999 * front[-1].error:
+            front.append(entry)
+    return tuple(front)

@@ -1,0 +1,144 @@
+"""Numbers made exact, and formulas made short, where the data cannot tell the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+import sympy as sp
+
+from ...symbols import snap
+from ..search._candidate import EXACT
+from ..search._least_squares import simple_cost
+from ..search._template import ROUNDING, Data, Template
+
+SHORT = 12  # fractions up to this are written into the formula
+WORSE = 4.0  # twice the log likelihood that a simpler number may cost: two standard errors
+
+
+def simplified(
+    template: Template, data: Data, constants: tuple[str, ...], known: Mapping[sp.Symbol, float]
+) -> Template:
+    """Numbers dropped, then made exact or tied to each other, while the fit stays as good."""
+    template = without_numbers(template, data)
+    # near the rounding floor every digit counts, so that pi can be told from 22/7
+    named = constants if template.error > EXACT else tuple({*constants, "pi"})
+    template = with_exact_numbers(template, data, named, known)
+    return with_tied_numbers(template, data)
+
+
+def as_good(trial: Template, template: Template, rows: int) -> bool:
+    """Whether the fit of the trial is as good as that of the template, to two standard errors."""
+    low = max(template.error, ROUNDING)
+    return bool(
+        np.isfinite(trial.error) and 2 * rows * np.log(max(trial.error, ROUNDING) / low) < WORSE
+    )
+
+
+def without_numbers(template: Template, data: Data) -> Template:
+    """Parameters set to zero or one where the law is as good without them."""
+    for symbol in template.parameters:
+        if symbol not in template.parameters:
+            continue
+        for number in (0, 1, -1):
+            i = template.parameters.index(symbol)
+            value, error = template.values[i], stderr(template, data)[i]
+            near = max(3 * error, 1e-9 * abs(value), 1e-12 if number == 0 else 0.0)
+            if abs(value - number) > near:
+                continue
+            trial = template.fixed(i, sp.Integer(number))
+            if trial.expression.has(sp.zoo, sp.nan, sp.oo):
+                continue
+            trial = trial.refined(data)
+            if as_good(trial, template, len(data.y)):
+                template = trial
+                break
+    return template
+
+
+def stderr(template: Template, data: Data) -> np.ndarray:
+    """Standard errors of the parameters."""
+    out = np.sqrt(np.abs(np.diag(template.covariance(data))))
+    return np.where(np.isfinite(out), out, 0.0)
+
+
+def with_exact_numbers(
+    template: Template, data: Data, constants: tuple[str, ...], known: Mapping[sp.Symbol, float]
+) -> Template:
+    """Parameters made integers, fractions, short decimals, multiples of constants."""
+    refused: set[sp.Symbol] = set()
+    while True:
+        errors = stderr(template, data)
+        todo = [i for i, p in enumerate(template.parameters) if p not in refused]
+        if not todo:
+            return template
+        relative = errors[todo] / np.maximum(np.abs(template.values[todo]), 1e-300)
+        i = todo[int(np.argmin(relative))]
+        symbol, value = template.parameters[i], float(template.values[i])
+        exact_fit = template.error < EXACT
+        near = max(2 * errors[i], 1e-9 * abs(value) if exact_fit else 0.0)
+        for exact in _choices(value, near, constants, known):
+            short = not exact.is_Rational or max(abs(exact.p), exact.q) <= SHORT
+            if short:
+                trial = template.fixed(i, exact)
+            else:  # a decimal: it keeps its name, so that nobody multiplies it out
+                trial = template.pinned_at(i, exact, float(errors[i]))
+            if trial.expression.has(sp.zoo, sp.nan, sp.oo):
+                continue
+            trial = trial.refined(data)
+            if as_good(trial, template, len(data.y)):
+                cost = 2 * min(simple_cost(value, near), np.log(len(data.y)))
+                note = f"{value:.6g} +- {errors[i]:.1g} was taken as {exact}"
+                template = replace(
+                    trial, written=template.written + cost, notes=(*template.notes, note)
+                )
+                break
+        else:
+            refused.add(symbol)
+
+
+def _choices(
+    value: float, near: float, constants: tuple[str, ...], known: Mapping[sp.Symbol, float]
+) -> Iterator[sp.Expr]:
+    for symbol, number in known.items():
+        for power in (1, -1, 2, -2):
+            ratio = snap(value / number**power, near / abs(number**power))
+            if ratio is not None and max(abs(ratio.p), ratio.q) <= 12:
+                yield ratio * symbol**power
+    exact = snap(value, near, constants)
+    if exact is not None:
+        yield exact
+
+
+def with_tied_numbers(template: Template, data: Data) -> Template:
+    """Parameters that are simple multiples of another one, written so."""
+    again = True
+    while again and len(template.parameters) > 1:
+        again = False
+        values, cov = template.values, template.covariance(data)
+        if not np.isfinite(cov).all():
+            return template
+        for i in range(len(values)):
+            for j in range(i + 1, len(values)):
+                if not values[i] or not values[j]:
+                    continue
+                ratio = values[j] / values[i]
+                slope = np.array([-ratio / values[i], 1 / values[i]])
+                block = cov[np.ix_([i, j], [i, j])]
+                error = float(np.sqrt(max(slope @ block @ slope, 0.0)))
+                exact = snap(ratio, max(2 * error, 1e-9 * abs(ratio)))
+                if exact is None or not exact.is_Rational or max(abs(exact.p), exact.q) > 6:
+                    continue
+                trial = tied(template, j, exact * template.parameters[i]).refined(data)
+                if as_good(trial, template, len(data.y)):
+                    template, again = trial, True
+                    break
+            if again:
+                break
+    return template
+
+
+def tied(template: Template, index: int, value: sp.Expr) -> Template:
+    """One parameter written in terms of the others."""
+    return template.fixed(index, value)

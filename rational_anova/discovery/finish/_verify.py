@@ -1,0 +1,45 @@
+"""What speaks for a law: rows it has not seen, the outer part of the data, and chance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..search._surrogate import Array
+from ..search._template import Data, Template
+
+CHANCE = 10.0  # by so much, in twice the log likelihood, a law must beat a constant
+
+
+def error_on(template: Template, data: Data) -> float:
+    """Relative error on rows, infinite where the law has no value."""
+    with np.errstate(all="ignore"):
+        miss = template.predict(data) - data.y
+    e = float(np.sqrt(np.mean(miss**2))) / data.spread
+    return e if np.isfinite(e) else np.inf
+
+
+def extrapolated(template: Template, data: Data) -> float | None:
+    """Error on the outer half of the rows of a fit to the inner half; None for few rows."""
+    used = [i for i, s in enumerate(data.symbols) if template.expression.has(s)]
+    if not used or len(data.y) < max(20, 4 * len(template.parameters)):
+        return None
+    low, high = data.X[:, used].min(0), data.X[:, used].max(0)
+    out = (np.abs(data.X[:, used] - (low + high) / 2) / ((high - low) / 2)).max(1)
+    inner = out <= np.median(out)
+    if inner.sum() < 10 or (~inner).sum() < 5:
+        return None
+    fitted = template.refined(data.rows(np.flatnonzero(inner)))
+    e = error_on(fitted, data.rows(np.flatnonzero(~inner)))
+    return e if np.isfinite(e) else None
+
+
+def beats_chance(template: Template, rows: int, candidates: int) -> bool:
+    """Whether the fit is better than the best of so many formulas would be on noise."""
+    fit = rows * np.log(max(template.error, 1e-13) ** 2)
+    search = 2 * np.log(max(candidates, 1))
+    return bool(fit + template.numbers + template.written + search < -CHANCE)
+
+
+def leftover(template: Template, data: Data) -> Array:
+    """Residuals on the rows."""
+    return data.y - template.predict(data)

@@ -1,0 +1,1 @@
+"""`Law`: a formula found in data, what it is made of, and what can be done with it."""

@@ -1,0 +1,123 @@
+"""Formulas with numbers put in, counted, and written so that they can be read back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import sympy as sp
+from sympy.printing.str import StrPrinter
+
+
+def substitute(expr: sp.Expr, values: Mapping[sp.Basic, sp.Basic]) -> sp.Expr:
+    """Put values in for symbols or numbers; a number times a sum stays so, for the reader."""
+    if expr in values:
+        return values[expr]
+    if not expr.args:
+        return expr
+    args = [substitute(arg, values) for arg in expr.args]
+    if all(new is old for new, old in zip(args, expr.args, strict=True)):
+        return expr
+    if expr.is_Mul:
+        number = sp.Mul(*(arg for arg in args if arg.is_Number))
+        rest = sp.Mul(*(arg for arg in args if not arg.is_Number))
+        if rest.is_Add and number not in (0, 1):
+            return sp.Mul(number, rest, evaluate=False)
+    return expr.func(*args)
+
+
+def settled(expr: sp.Expr) -> sp.Expr:
+    """Give every float of a formula 17 digits, so that what text brings back is equal."""
+    floats = {number: sp.Float(float(number), 17) for number in expr.atoms(sp.Float)}
+    return substitute(expr, {old: new for old, new in floats.items() if old != new})
+
+
+def text(expr: sp.Expr) -> str:
+    """Write a formula with every digit that its floats need to be read back without loss."""
+    return str(_FullPrinter({"order": None}).doprint(expr))
+
+
+def short(expr: sp.Expr) -> str:
+    """Write a formula for reading: no zeros at the end of a number."""
+    return str(sp.sstr(expr, full_prec=False))
+
+
+def readable(expr: sp.Expr, digits: int = 6) -> str:
+    """Write a formula with its floats rounded to so many digits."""
+    floats = expr.atoms(sp.Float)
+    return short(substitute(expr, {f: to_digits(float(f), math.nan, digits) for f in floats}))
+
+
+def to_digits(value: float, stderr: float, digits: int) -> sp.Expr:
+    """Round to `digits` significant digits, and to no more than the standard error supports.
+
+    Two digits of the error are kept: 8.31446 with an error of 0.02 becomes 8.314.
+    """
+    if value == 0:
+        return sp.Integer(0)
+    size = math.floor(math.log10(abs(value)))
+    kept = digits
+    if math.isfinite(stderr) and stderr > 0:
+        kept = min(digits, size - math.floor(math.log10(stderr)) + 2)
+    kept = max(kept, 1)
+    rounded = float(f"{value:.{kept - 1}e}")
+    return sp.Float(repr(rounded), max(kept, 2))
+
+
+def decimal(number: sp.Expr) -> sp.Expr:
+    """Write a fraction such as 4157/50000 as the decimal that it is; others stay."""
+    if not number.is_Rational or number.q == 1 or max(abs(number.p), number.q) <= 12:
+        return number
+    rest = number.q
+    for factor in (2, 5):
+        while rest % factor == 0:
+            rest //= factor
+    return sp.Float(repr(float(number)), 15) if rest == 1 else number
+
+
+def operations(expr: sp.Expr) -> int:
+    """Count the operations of a formula, as the paper's tables do.
+
+    Each + - * / counts one, as does each function (sqrt, exp, ...) and each power of more than a
+    name; a whole power of a name, as in a/V**2, counts none, nor does a sign. So R*T/(V - b) -
+    a/V**2 has five operations, V*S/(K + S) three and 1/((E**2 - M**2)**2 + M**2*G**2) five.
+
+    Example:
+        >>> R, T, V, a, b = sp.symbols("R T V a b")
+        >>> operations(R * T / (V - b) - a / V**2)
+        5
+    """
+    if not expr.args or expr.is_Number:
+        return int(expr.is_Rational and expr.q != 1)
+    if expr.is_Pow and not expr.exp.is_number:
+        return 1 + operations(expr.base) + operations(expr.exp)
+    if expr.is_Mul or expr.is_Pow:
+        return _product(sp.Mul.make_args(expr))
+    inner = sum(operations(arg) for arg in expr.args)
+    if isinstance(expr, sp.Piecewise):
+        return inner + len(expr.args) - 1
+    return inner + (len(expr.args) - 1 if len(expr.args) > 1 else 1)
+
+
+def _product(factors: tuple[sp.Expr, ...]) -> int:
+    above = below = inside = 0
+    for factor in factors:
+        if factor.is_Rational:
+            above += abs(factor.p) != 1
+            below += factor.q != 1
+            continue
+        base, exponent = factor.as_base_exp()
+        if not exponent.is_number:
+            base, exponent = factor, sp.Integer(1)
+        if exponent.is_negative:
+            below, exponent = below + 1, -exponent
+        else:
+            above += 1
+        plain = exponent == 1 or (exponent.is_Integer and base.is_Symbol)
+        inside += operations(base) + (not plain)
+    return int(max(above, 1) - 1 + below + inside)
+
+
+class _FullPrinter(StrPrinter):
+    def _print_Float(self, expr: sp.Float) -> str:
+        return repr(float(expr))

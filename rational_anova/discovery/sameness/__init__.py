@@ -1,0 +1,1 @@
+"""Whether two formulas are the same."""

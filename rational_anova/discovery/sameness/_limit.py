@@ -1,0 +1,47 @@
+"""A time limit for work that cannot be told to stop, such as sympy's simplify."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class _TimeIsUp(BaseException):
+    """Not an Exception, so that no `except Exception` on the way holds it up."""
+
+
+def within(seconds: float, work: Callable[[], T], otherwise: T) -> T:
+    """Return work(), or `otherwise` if it takes longer or fails.
+
+    The limit is a timer of the process, which only the main thread can set and Windows lacks:
+    elsewhere the work is not begun.
+    """
+    if not hasattr(signal, "setitimer"):
+        return otherwise
+    if threading.current_thread() is not threading.main_thread():
+        return otherwise
+
+    def stop(*_: Any) -> None:
+        raise _TimeIsUp
+
+    begun = time.monotonic()
+    handler = signal.signal(signal.SIGALRM, stop)
+    # It rings again and again, because the first ring may be lost in a callback.
+    left, interval = signal.setitimer(signal.ITIMER_REAL, seconds, 0.05)
+    try:
+        try:
+            return work()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except (_TimeIsUp, Exception):
+        return otherwise
+    finally:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL if handler is None else handler)
+        if left:  # a timer of the caller's
+            spent = time.monotonic() - begun
+            signal.setitimer(signal.ITIMER_REAL, max(left - spent, 1e-3), interval)

@@ -1,0 +1,1 @@
+"""The search for a law on a table, stage by stage."""

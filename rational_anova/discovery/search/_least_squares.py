@@ -1,0 +1,95 @@
+"""Levenberg-Marquardt for few parameters, to the last digit that the data hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ._surrogate import Array
+
+ALL_DIGITS = 60.0  # twice the nats of a number that is known to the last digit
+
+
+def levenberg_marquardt(
+    residual: Callable[[Array], Array],
+    jacobian: Callable[[Array], Array],
+    theta: Array,
+    steps: int = 25,
+    floor: float = 0.0,
+) -> tuple[Array, float]:
+    """Parameters that lower the mean square of the residual, and its root."""
+    theta, damping = theta.copy(), 1e-4
+    with np.errstate(all="ignore"):
+        r = residual(theta)
+        cost = float(r @ r)
+    if not np.isfinite(cost):
+        return theta, np.inf
+    for _ in range(steps):
+        if np.sqrt(cost / len(r)) < floor:
+            break
+        with np.errstate(all="ignore"):
+            J = jacobian(theta)
+        if not np.isfinite(J).all():
+            break
+        norms = np.linalg.norm(J, axis=0)
+        norms[norms == 0] = 1.0
+        Q, R = np.linalg.qr(J / norms)
+        image = np.r_[Q.T @ r, np.zeros(len(theta))]
+        improved = False
+        for _ in range(6):
+            system = np.vstack([R, np.sqrt(damping) * np.eye(len(theta))])
+            trial = theta - np.linalg.lstsq(system, image, rcond=None)[0] / norms
+            with np.errstate(all="ignore"):
+                s = residual(trial)
+                new = float(s @ s)
+            if np.isfinite(new) and new < cost:
+                improved = True
+                break
+            damping = max(damping, 1e-8) * 10
+        if not improved:
+            break
+        gain, theta, r, cost = 1 - new / cost, trial, s, new
+        damping = damping / 30 if damping > 1e-14 else 0.0
+        if gain < 1e-9:
+            break
+    return theta, float(np.sqrt(cost / len(r)))
+
+
+def standard_errors(J: Array, theta: Array, error: float) -> Array:
+    """Of each parameter, from the slopes and the root mean square of the residual."""
+    norms = np.linalg.norm(J, axis=0)
+    norms[norms == 0] = 1.0
+    inverse = np.linalg.pinv(J / norms)
+    out: Array = np.sqrt(np.einsum("ij,ij->i", inverse, inverse)) * error / norms
+    return np.maximum(out, 1e-15 * np.abs(theta))
+
+
+def number_cost(theta: Array, errors: Array, block: int, lead: int, rows: int) -> float:
+    """What the numbers add to the description length.
+
+    A number costs log(rows), and all its digits where the data are exact; where a simple fraction
+    lies within two standard errors, only what it takes to write that. The numbers of the numerator
+    (the first `block`) may also be simple as multiples of its largest, `lead`.
+    """
+    total = 0.0
+    exact = bool((errors <= 1e-9 * np.abs(theta)).any())
+    free = ALL_DIGITS if exact else float(np.log(rows))
+    for i, (value, error) in enumerate(zip(theta, errors, strict=True)):
+        simple = simple_cost(value, 2.0 * error)
+        if i < block and i != lead:
+            ratio = value / theta[lead]
+            spread = abs(ratio) * np.hypot(error / abs(value), errors[lead] / abs(theta[lead]))
+            simple = min(simple, simple_cost(ratio, 2.0 * spread))
+        total += min(free, 2 * simple)
+    return float(total)
+
+
+def simple_cost(value: float, tolerance: float) -> float:
+    """Nats of the simplest small fraction within the tolerance."""
+    best = np.inf
+    for d in (1, 2, 3, 4, 6, 8):
+        n = round(value * d)
+        if 0 < abs(n) < 1e6 and abs(n / d - value) <= tolerance:
+            best = min(best, np.log(abs(n)) + 2 * np.log(d) + 1)
+    return best

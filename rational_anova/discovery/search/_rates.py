@@ -1,0 +1,206 @@
+"""Lifts with an unknown rate: all rates and all small supports at once, then refined."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ._beam import System
+from ._candidate import EXACT, Candidate
+from ._links import Link
+from ._search import allowed_links, thin
+from ._state import State
+from ._surrogate import Array
+from ._terms import FUNCTIONS, Family, Term, families, monomial, monomials
+
+ROWS = 200  # that the scan looks at
+KEPT = {1: 3, 2: 4, 3: 4}  # supports of each size that are refined
+PROMISING = 120  # supports whose rates are sharpened
+
+
+def scanned_rates(
+    state: State,
+    links: Sequence[str],
+    deadline: float = np.inf,
+    forbidden: frozenset[str] = frozenset(),
+) -> Iterator[Iterator[Candidate]]:
+    """One family at a time: the best supports of each size at the best of many rates, refined."""
+    order = ("exp", "power", "trig", "tanh", "log(1", "sqrt(1")
+    usable = [f for f in families(state.U, forbidden) if f.name.split()[0] in order]
+    usable.sort(key=lambda f: order.index(f.name.split()[0]))
+    for family in usable:
+        if time.monotonic() > deadline:
+            return
+        yield _family(state, links, deadline, family)
+
+
+def _family(
+    state: State, links: Sequence[str], deadline: float, family: Family
+) -> Iterator[Candidate]:
+    best = np.inf
+    for link in allowed_links(state, links):
+        if time.monotonic() > deadline:
+            return
+        for candidate in _refined(state, link, family, best):
+            best = min(best, candidate.error)
+            yield candidate
+        if best < EXACT:
+            return
+
+
+def scan_terms(state: State, family: Family) -> tuple[list[Term], list[Term]]:
+    """A small dictionary: low monomials, alone and times each atom; single denominators."""
+    r = state.U.shape[1]
+    plain = monomials(state.U, 2 if r <= 2 else 1)
+    P = list(plain)
+    for m in plain:
+        for atom in family.atoms:
+            P.append(Term(m.powers, atom, m.cost + atom.cost))
+    one = plain[0]
+    Q = [Term(one.powers, a, a.cost) for a in family.atoms]
+    return P, Q + [m for m in plain if m.cost == 1]
+
+
+def rates_of(state: State, family: Family) -> Array:
+    """The rates to look at."""
+    if family.rates is None:
+        return np.r_[np.linspace(-4, -0.2, 20), np.linspace(0.2, 4, 20)]
+    z = np.abs(monomial(family.atoms[0].argument, state.U))
+    low, high = family.rates
+    if family.name.startswith("trig"):
+        return np.linspace(low, high, 64) / max(float(z.max()), 1e-300)
+    return np.geomspace(low, high, 28) / max(float(np.median(z)), 1e-300)
+
+
+def _supports(P: Sequence[Term], Q: Sequence[Term]) -> dict[int, Array]:
+    """Up to three p terms, or up to two over one q term, with a rate somewhere in it."""
+    n, terms = len(P), [*P, *Q]
+    singles = [(i,) for i in range(n)]
+    pairs = list(itertools.combinations(range(n), 2))
+    sets: dict[int, list[tuple[int, ...]]] = {1: singles, 2: list(pairs), 3: []}
+    if n <= 16:
+        sets[3] += itertools.combinations(range(n), 3)
+    for j in range(n, n + len(Q)):
+        sets[2] += [(i, j) for (i,) in singles]
+        sets[3] += [(*pair, j) for pair in pairs]
+    rated = np.array([t.rated for t in terms])
+    out = {}
+    for size, rows in sets.items():
+        index = np.array(rows, dtype=int).reshape(-1, size)
+        out[size] = index[rated[index].any(1)]
+    return out
+
+
+def _refined(state: State, link: Link, family: Family, best: float) -> Iterator[Candidate]:
+    P, Q = scan_terms(state, family)
+    rows = thin(state, ROWS)
+    systems = []
+    for rate in rates_of(state, family):
+        system = System(state, link, P, Q, float(rate), rows)
+        if system.usable and len(system.norms) == len(P) + len(Q):
+            systems.append(system)
+    if not systems:
+        return
+    gram = np.stack([s.gram for s in systems])
+    cross = np.stack([s.cross for s in systems])
+    for size, supports in _supports(P, Q).items():
+        if not len(supports):
+            continue
+        thinned = [
+            replace(candidate, stage="rates").refined(10, rows)
+            for candidate in _best(systems, gram, cross, supports, KEPT[size])
+        ]
+        thinned.sort(key=lambda c: c.error)
+        for c in thinned[:3]:
+            if c.error < 1.5 * min(best, 0.2):
+                c = c.refined(15)
+                best = min(best, c.error)
+                yield c.weighed()
+        if best < EXACT:
+            return
+
+
+def _best(
+    systems: Sequence[System], gram: Array, cross: Array, supports: Array, keep: int
+) -> list[Candidate]:
+    """Candidates of the supports with the least errors, each at its best rate.
+
+    Near the right rate a law does not look good yet, so the rate of every promising support is
+    sharpened between the neighbours of the best one before they are compared.
+    """
+    size, rates = supports.shape[1], np.array([s.rate for s in systems])
+    left = np.empty((len(systems), len(supports)))
+    for k, system in enumerate(systems):
+        G = gram[k][supports[:, :, None], supports[:, None, :]] + 1e-11 * np.eye(size)
+        g = cross[k][supports]
+        explained = np.einsum("ij,ij->i", g, np.linalg.solve(G, g[..., None])[..., 0])
+        left[k] = float(system.b @ system.b) - explained
+    at = left.argmin(0)
+    order = np.argsort(left.min(0))[:PROMISING]
+    supports, at = supports[order], at[order]
+    low, high = rates[np.maximum(at - 1, 0)], rates[np.minimum(at + 1, len(rates) - 1)]
+    where, error = _sharpened(systems[0], supports, low, high)
+    found = []
+    for k in np.argsort(error)[: 3 * keep]:
+        s = systems[0]
+        system = System(s.state, s.link, s.P, s.Q, float(where[k]), s.rows)
+        if system.usable and len(system.norms) == len(s.norms):
+            support = supports[k][None]
+            found.append((float(system.errors(support, system.solve(support))[0]), system, k))
+    found = sorted((t for t in found if np.isfinite(t[0])), key=lambda t: t[0])
+    return [system.candidate(supports[k]) for _, system, k in found[:keep]]
+
+
+def _sharpened(system: System, supports: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    """The rate of each support by golden section, all at once, and the squared residual there."""
+    terms = [*system.P, *system.Q]
+    state, rows = system.state, system.rows
+    U, n_p = state.U[rows], len(system.P)
+    with np.errstate(all="ignore"):
+        plain = np.stack([monomial(t.powers, U) for t in terms], 0)
+    plain[n_p:] *= -system.target
+    plain *= system.weight
+    arguments = {t.atom.argument: monomial(t.atom.argument, U) for t in terms if t.atom}
+    b = system.b
+
+    def residual(rate: Array) -> Array:
+        lifted = {}
+        for atom in {t.atom for t in terms if t.atom is not None}:
+            z = arguments[atom.argument]
+            lifted[atom] = FUNCTIONS[atom.function][0](z[None, :], rate[:, None])
+        C = np.empty((len(supports), supports.shape[1], len(b)))
+        for column in range(supports.shape[1]):
+            for j in np.unique(supports[:, column]):
+                who = supports[:, column] == j
+                C[who, column] = plain[j]
+                if terms[j].atom is not None:
+                    C[who, column] *= lifted[terms[j].atom][who]
+        norms = np.linalg.norm(C, axis=2, keepdims=True)
+        C /= np.where(norms > 0, norms, 1.0)
+        G = C @ C.transpose(0, 2, 1) + 1e-14 * np.eye(C.shape[1])
+        bad = ~np.isfinite(G).all((1, 2))
+        G[bad], C[bad] = np.eye(C.shape[1]), 0.0
+        theta = np.linalg.solve(G, (C @ b)[..., None])
+        out: Array = ((b - (theta * C).sum(1)) ** 2).sum(1)
+        return out
+
+    golden = (np.sqrt(5) - 1) / 2
+    with np.errstate(all="ignore"):
+        a, d = high - golden * (high - low), low + golden * (high - low)
+        ra, rd = residual(a), residual(d)
+        for _ in range(18):
+            left = ra < rd
+            low, high = np.where(left, low, a), np.where(left, d, high)
+            new = np.where(left, high - golden * (high - low), low + golden * (high - low))
+            r = residual(new)
+            a, d, ra, rd = (
+                np.where(left, new, d),
+                np.where(left, a, new),
+                np.where(left, r, rd),
+                np.where(left, ra, r),
+            )
+    return np.where(ra < rd, a, d), np.minimum(ra, rd)

@@ -1,0 +1,180 @@
+"""Parts: tables whose target is a sum or a product of functions of fewer variables.
+
+Read off the surrogate's mixed derivatives (the ANOVA structure of the table), checked by a fit that
+has that structure, as symmetries are.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._links import LINKS, Link
+from ._state import State
+from ._surrogate import Array, Basis, definite, leave_one_out, top_degree
+
+# first and second derivative of the links that may turn a table into a sum of parts
+SLOPES: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]] = {
+    "y": (np.ones_like, np.zeros_like),
+    "log y": (lambda f: 1 / f, lambda f: -1 / f**2),
+    "1/y": (lambda f: -1 / f**2, lambda f: 2 / f**3),
+    "y^2": (lambda f: 2 * f, lambda f: 2 + 0 * f),
+    "sqrt y": (lambda f: 0.5 / np.sqrt(np.abs(f)), lambda f: -0.25 * np.abs(f) ** -1.5),
+    "1/y^2": (lambda f: -2 * f**-3.0, lambda f: 6 * f**-4.0),
+    "exp y": (np.exp, np.exp),
+    "sin y": (np.cos, lambda f: -np.sin(f)),
+    "cos y": (lambda f: -np.sin(f), lambda f: -np.cos(f)),
+    "tan y": (lambda f: np.cos(f) ** -2, lambda f: 2 * np.tan(f) * np.cos(f) ** -2),
+}
+
+
+@dataclass(frozen=True)
+class Split:
+    """Two groups of variables, and the smooth part of each on the rows."""
+
+    link: Link | None  # None: a product
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    part: Array  # of the right group: what is taken off the target to see the left one
+    loo: float
+
+
+def interactions(state: State, link: Link | None) -> Array:
+    """How much each pair of variables has to say together about g(f), in units of y's spread.
+
+    Without a link: how far f is from a product of functions of the two.
+    """
+    s = state.surrogate
+    r = state.U.shape[1]
+    if s is None or r < 2:
+        return np.zeros((r, r))
+    rows = s.interior()
+    f, G, H = s.values()[rows], s.gradients()[rows], s.hessian()[rows]
+    with np.errstate(all="ignore"):
+        if link is None:
+            first, second = f / np.sqrt(np.mean(f**2)), -1 / np.sqrt(np.mean(f**2)) + 0 * f
+        else:
+            first, second = (d(f) for d in SLOPES[link.name])
+        mixed = first[:, None, None] * H + second[:, None, None] * G[:, :, None] * G[:, None, :]
+        weight = state.weight[rows]
+        if link is not None:
+            weight = weight / np.maximum(np.abs(first), 1e-300)
+        size = np.sqrt(np.mean((mixed * weight[:, None, None]) ** 2, axis=0))
+    spread = state.U.std(0)
+    out: Array = size * spread[:, None] * spread[None, :] / state.spread
+    np.fill_diagonal(out, 0.0)
+    return np.where(np.isfinite(out), out, np.inf)
+
+
+def groupings(strength: Array, tolerance: float) -> Iterator[tuple[tuple[int, ...], ...]]:
+    """Ways to cut the variables in two, the weakest links first."""
+    r = len(strength)
+    levels = sorted({float(v) for v in strength[np.triu_indices(r, 1)] if v < tolerance})
+    seen: set[frozenset[int]] = set()
+    for level in levels:
+        left = _component(strength > level, 0)
+        groups = [left]
+        rest = set(range(r)) - left
+        while rest:
+            groups.append(_component(strength > level, min(rest)))
+            rest -= groups[-1]
+        if len(groups) < 2:
+            continue
+        for group in sorted(groups, key=len):
+            other = frozenset(range(r)) - group
+            if not other:
+                continue
+            if frozenset(group) in seen or other in seen:
+                continue
+            seen.add(frozenset(group))
+            yield tuple(sorted(group)), tuple(sorted(other))
+
+
+def _component(linked: np.ndarray, start: int) -> set[int]:
+    found, todo = {start}, [start]
+    while todo:
+        i = todo.pop()
+        new = {int(j) for j in np.flatnonzero(linked[i])} - found
+        found |= new
+        todo += new
+    return found
+
+
+def sums(state: State, names: Sequence[str], slack: float = 1.1) -> Iterator[Split]:
+    """Cuts of g(y) into a sum, or of y into a product, of two parts, the surest first."""
+    noise = state.loo * state.spread / np.maximum(state.weight, 1e-300)
+    # per variable a table of two or more; a poor surrogate tries more
+    tolerance = min(0.5, max(0.1, 10 * state.loo))
+    tried = []
+    for link in (None, *(LINKS[name] for name in names if name != "log y")):
+        if link is not None and not link.allowed(state.f, noise):
+            continue
+        if link is not None and not link.inside(state.f).all():
+            continue
+        strength = interactions(state, link)
+        for left, right in itertools.islice(groupings(strength, tolerance), 3):
+            tried.append((float(strength[np.ix_(left, right)].max()), link, left, right))
+    tried.sort(key=lambda t: t[0])
+    allowed = max(slack * state.loo, 1e-8)
+    for _, link, left, right in tried[:8]:
+        if link is None:
+            part, loo = _fit_product(state, left, right)
+        else:
+            part, loo = _fit_sum(state.linked(link), left, right)
+        if loo <= allowed:
+            yield Split(link, left, right, part, loo)
+
+
+def _fit_sum(state: State, left: Sequence[int], right: Sequence[int]) -> tuple[Array, float]:
+    """The right part of a sum of smooth functions of both groups, and its leave-one-out error."""
+    best: tuple[float, Array] = (np.inf, np.zeros(len(state.y)))
+    budget = max(6, min(300, len(state.y) // 4))
+    for columns in sorted({min(c, budget) for c in (8, 20, 45, 110, 300)}):
+        for logs in _logs(state, left, right):
+            A, B = (_columns(state.U[:, g], columns, logs) for g in (left, right))
+            M = np.column_stack([A, B[:, 1:]])
+            if M.shape[1] > len(state.y) // 2:
+                continue
+            loo, theta = leave_one_out(M * state.weight[:, None], state.f * state.weight)
+            if loo < best[0]:
+                best = (loo, B[:, 1:] @ theta[A.shape[1] :])
+    return best[1], best[0] / state.spread
+
+
+def _fit_product(state: State, left: Sequence[int], right: Sequence[int]) -> tuple[Array, float]:
+    """The right factor of a product of smooth functions of both groups, by turns."""
+    best: tuple[float, Array] = (np.inf, np.ones(len(state.y)))
+    budget = max(6, min(300, len(state.y) // 4))
+    b = state.f * state.weight
+    for columns in sorted({min(c, budget) for c in (8, 20, 45, 110, 300)}):
+        for logs in _logs(state, left, right):
+            A, B = (_columns(state.U[:, g], columns, logs) for g in (left, right))
+            if max(A.shape[1], B.shape[1]) > len(b) // 2:
+                continue
+            h, loo = best[1], np.inf  # from the coarser fit: from nothing it takes many turns
+            for _ in range(12):
+                _, theta = leave_one_out(A * (h * state.weight)[:, None], b)
+                g = A @ theta
+                before = loo
+                loo, theta = leave_one_out(B * (g * state.weight)[:, None], b)
+                h = B @ theta
+                if not loo < 0.9 * before:
+                    break
+            if loo < best[0]:
+                best = (loo, h)
+        if columns >= 45 and best[0] > 0.5 * state.spread:
+            break
+    return best[1], best[0] / state.spread
+
+
+def _logs(state: State, left: Sequence[int], right: Sequence[int]) -> list[bool]:
+    positive = all(definite(state.U[:, i]) for i in (*left, *right))
+    return [False, True] if positive else [False]
+
+
+def _columns(U: Array, budget: int, logs: bool) -> Array:
+    degree = top_degree(U.shape[1], budget)
+    return Basis(U, degree, logs).columns()

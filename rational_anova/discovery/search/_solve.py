@@ -1,0 +1,286 @@
+"""The search: symmetries, then stages of growing cost on the reduced tables, then parts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import sympy as sp
+
+from ._candidate import EXACT, Candidate, pruned
+from ._links import LINKS, USUAL
+from ._rates import scanned_rates
+from ._search import lifts, null_space, rational_terms
+from ._separate import sums
+from ._state import State
+from ._symmetry import reduce_table
+from ._template import Data, Template
+from ._terms import Term
+from ._varying import varying
+
+DEEP = 3  # how often a table may be cut into parts
+PATIENCE = 5.0  # seconds for simpler laws, once one at the level of the noise is there
+
+
+@dataclass
+class Counter:
+    """How many formulas were weighed."""
+
+    candidates: int = 0
+
+
+@dataclass
+class Search:
+    """What a search may use; the deadline may move nearer while it runs."""
+
+    data: Data
+    deadline: float
+    counter: Counter
+    forbidden: frozenset[str] = frozenset()
+    report: Callable[[str], None] = lambda text: None
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() > self.deadline
+
+    def share(self, part: float) -> Search:
+        """The same with a part of the time that is left."""
+        now = time.monotonic()
+        return replace(self, deadline=now + part * (self.deadline - now))
+
+
+def solve(state: State, search: Search, depth: int = 0) -> list[Template]:
+    """Laws for one table, the best first; at most a dozen."""
+    search = replace(search)  # its own deadline
+    chain = reduce_table(state, search.share(0.5).deadline)
+    final = chain[-1]
+    noise = max(min(s.loo for s in chain), 1e-15)
+    pool: list[Candidate] = []
+    found: list[Template] = []
+    patience = np.inf
+    tables = [final, *[s for s in chain[-2::-1] if s.U.shape[1] != final.U.shape[1]][:1]]
+    for table in tables:
+        for name, stage in stages(table, search, noise, depth):
+            search.report(name)
+            if callable(stage):
+                found += stage()
+            else:
+                new = list(stage)
+                search.counter.candidates += len(new)
+                pool += new
+            pool, done = judged(pool, noise)
+            found += polished(pool, found, search)
+            found.sort(key=lambda t: t.score)
+            if done or (found and settled(found[0], noise)):
+                return finished(pool, found, search)
+            if patience == np.inf and adequate(pool, found, noise):
+                # a law at the noise: others may be simpler, but not better, so no long search
+                now = time.monotonic()
+                patience = now + (PATIENCE if depth == 0 else PATIENCE / 3)
+                search.deadline = min(search.deadline, patience)
+            if search.over:
+                break
+        if search.over or patience < np.inf:
+            break
+    return finished(pool, found, search)
+
+
+def adequate(pool: list[Candidate], found: list[Template], noise: float) -> bool:
+    """Whether some law is as good as the noise allows."""
+    errors = [x.error for x in (*pool[:1], *found[:1])]
+    rows = len(pool[0].state.y) if pool else found[0].rows if found else 1
+    return min(errors, default=np.inf) <= near(rows) * max(noise, 1e-9)
+
+
+def near(rows: int) -> float:
+    """By how much a law may exceed the noise: what chance gives and takes with so many rows."""
+    return float(np.exp(6 / rows) + 0.003)
+
+
+def settled(best: Template, noise: float) -> bool:
+    """Whether nothing better is to be expected than this law."""
+    if best.error < EXACT:
+        return True
+    few = np.log(best.rows) + 2.5 * len(best.parameters) + 2
+    return bool(best.error <= near(best.rows) * noise and best.numbers <= few)
+
+
+def judged(pool: list[Candidate], noise: float) -> tuple[list[Candidate], bool]:
+    """The pool, the best refined and first, and whether the search may stop."""
+    if not pool:
+        return pool, False
+    exact = [c.refined() for c in pool if c.error < 1e-7]
+    exact = [pruned(c).weighed() for c in exact if c.error < EXACT]
+    if exact:
+        exact.sort(key=lambda c: c.score)
+        rest = [c for c in pool if c.error >= EXACT]
+        return exact + rest, len(exact[0].theta) <= 5
+    fresh = sorted((c for c in pool if c.numbers is None), key=lambda c: c.score)
+    known = [c for c in pool if c.numbers is not None]
+    top = [c.refined().weighed() for c in fresh[:40]]
+    top.sort(key=lambda c: c.score)
+    top = [pruned(c).weighed() for c in top[:5]] + top[5:]
+    pool = sorted(known + top, key=lambda c: c.score)[:60]
+    best = pool[0]
+    # at the noise, and hardly a number in it that is not simple: nothing better is to come
+    few = np.log(len(best.state.y)) + 2.5 * len(best.theta) + 2
+    sharp = best.error <= near(len(best.state.y)) * noise
+    done = sharp and (best.numbers or 99) <= few and best.cost <= 14
+    return pool, bool(done)
+
+
+def polished(pool: list[Candidate], found: list[Template], search: Search) -> list[Template]:
+    """Promising candidates whose reduction has free numbers, refined together with these."""
+    out: list[Template] = []
+    seen = {t.expression for t in found}
+    for c in pool[:2]:
+        free = c.state.wrap.atoms(sp.Float).union(*(v.atoms(sp.Float) for v in c.state.variables))
+        if free and c.error < 0.1:
+            t = Template.of(c.expression(), stage=c.stage, route=c.state.route)
+            if t.expression not in seen:
+                seen.add(t.expression)
+                out.append(t.refined(search.data).weighed(search.data))
+    return [t for t in out if np.isfinite(t.error)]
+
+
+def finished(pool: list[Candidate], found: list[Template], search: Search) -> list[Template]:
+    """The best of both as refined templates, duplicates left out."""
+    out, seen = list(found), {t.expression for t in found}
+    for c in pool[:8]:
+        t = Template.of(c.expression(), stage=c.stage, route=c.state.route)
+        if t.expression in seen:
+            continue
+        seen.add(t.expression)
+        t = t.refined(search.data)
+        if np.isfinite(t.error):
+            out.append(t.weighed(search.data))
+    return sorted(out, key=lambda t: t.score)[:12]
+
+
+def stages(
+    state: State, search: Search, noise: float, depth: int
+) -> Iterator[tuple[str, Iterator[Candidate] | Callable[[], list[Template]]]]:
+    """Names and candidates of the stages, the cheapest first."""
+    r, deadline, forbidden = state.U.shape[1], search.deadline, search.forbidden
+    if r == 0:
+        yield "power law", iter([constant(state)])
+        return
+    if noise < 1e-5:
+        yield "rational projection", null_space(state)
+    yield "few terms", rational_terms(state, USUAL, deadline)
+    parts = r >= 2 and depth < DEEP
+    if parts:
+        yield "parts", lambda: separated(state, search.share(0.6), depth)
+    if r <= 2:
+        yield "lifts", lifts(state, USUAL, deadline, forbidden)
+    if parts:
+        yield "varying coefficients", lambda: by_coefficients(state, search.share(0.6), depth)
+    if r <= 2:
+        for family in scanned_rates(state, USUAL[:4], deadline, forbidden):
+            yield "rates", family
+    rare = [n for n in LINKS if n not in USUAL]
+    if r <= 4:
+        yield "lifts", lifts(state, list(LINKS) if r > 2 else rare, deadline, forbidden)
+
+
+def constant(state: State) -> Candidate:
+    """The target is a number."""
+    w2 = state.weight**2
+    value = float(np.sum(w2 * state.f) / np.sum(w2))
+    one = Term((), None, 0.0)
+    return Candidate(state, LINKS["y"], (one,), (), np.array([value]), stage="power law").refined()
+
+
+def separated(state: State, search: Search, depth: int) -> list[Template]:
+    """Laws that are sums (or, of log y, products) of laws of fewer variables."""
+    out: list[Template] = []
+    for split in sums(state, list(LINKS)):
+        if search.over:
+            break
+        product = split.link is None
+        seen = state if split.link is None else state.linked(split.link)
+        rows = np.arange(len(state.y))
+        if product:
+            rows = np.flatnonzero(np.abs(split.part) > 0.05 * np.abs(split.part).max())
+            target = state.f[rows] / split.part[rows]
+            weight = state.weight[rows] * np.abs(split.part[rows])
+        else:
+            target, weight = seen.f - split.part, seen.weight
+        share = search.share(0.5)
+        for law in solve_part(state, split.left, target, weight, share, depth, rows)[:2]:
+            values = law.predict(search.data)
+            rest = state.divided(values, law.law) if product else seen.lowered(values, law.law)
+            if not np.isfinite(rest.f).all():
+                continue
+            right = list(split.right)
+            rest = rest.reduced(
+                state.U[:, right],
+                tuple(state.variables[i] for i in right),
+                f"the {'factors' if product else 'parts'} in {_listed(state, split.left)} and in "
+                f"{_listed(state, split.right)} are separate",
+            )
+            out += solve(rest, search.share(0.7), depth + 1)
+            if any(t.error < EXACT for t in out):
+                return out
+    return out
+
+
+def by_coefficients(state: State, search: Search, depth: int) -> list[Template]:
+    """Laws g0(rest) + phi(u) g1(rest)."""
+    out: list[Template] = []
+    for split in varying(state, search.forbidden):
+        if search.over:
+            break
+        rest = [k for k in range(state.U.shape[1]) if k != split.variable]
+        rows = np.flatnonzero(np.abs(split.phi) > 0.05 * np.abs(split.phi).max())
+        target = (state.f - split.others)[rows] / split.phi[rows]
+        weight = (state.weight * np.abs(split.phi))[rows]
+        laws = solve_part(state, rest, target, weight, search.share(0.5), depth, rows)
+        for law in laws[:2]:
+            values = law.predict(search.data) * split.phi
+            lowered = state.lowered(values, split.expression * law.law)
+            if not np.isfinite(lowered.f).all():
+                continue
+            left = rest if split.alone else list(range(state.U.shape[1]))
+            lowered = lowered.reduced(
+                state.U[:, left],
+                tuple(state.variables[k] for k in left),
+                f"linear in {split.expression}, with coefficients in {_listed(state, rest)}",
+            )
+            out += solve(lowered, search.share(0.7), depth + 1)
+            if any(t.error < EXACT for t in out):
+                return out
+    return out
+
+
+def solve_part(
+    state: State,
+    group: list[int] | tuple[int, ...],
+    target: np.ndarray,
+    weight: np.ndarray,
+    search: Search,
+    depth: int,
+    rows: np.ndarray | None = None,
+) -> list[Template]:
+    """Laws of one part, whose target was freed of the other part by a smooth fit."""
+    chosen = np.arange(len(state.y)) if rows is None else rows
+    index = list(group)
+    table = State(
+        target,
+        state.U[chosen][:, index],
+        target.copy(),
+        weight,
+        tuple(state.variables[i] for i in index),
+        importance=weight,
+    )
+    data = replace(search.data.rows(chosen), y=target, weight=weight, spread=table.spread)
+    if not np.isfinite(target).all():
+        return []
+    return solve(table, replace(search, data=data), depth + 1)
+
+
+def _listed(state: State, group: list[int] | tuple[int, ...]) -> str:
+    return ", ".join(str(state.variables[i]) for i in group)

@@ -1,0 +1,193 @@
+"""Terms that numerators and denominators are made of: monomials, and monomials times a lift."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+
+from ._surrogate import Array, definite
+
+RATE = sp.Symbol("_rate")
+Powers = tuple[float, ...]  # whole or half
+
+# name: value of (z, rate), the same in sympy, cost
+FUNCTIONS: dict[str, tuple[Callable, Callable, float]] = {
+    "sin": (lambda z, c: np.sin(c * z), lambda z, c: sp.sin(c * z), 4.0),
+    "cos": (lambda z, c: np.cos(c * z), lambda z, c: sp.cos(c * z), 4.0),
+    "cos^2": (lambda z, c: np.cos(c * z) ** 2, lambda z, c: sp.cos(c * z) ** 2, 5.0),
+    "exp": (lambda z, c: np.exp(c * z), lambda z, c: sp.exp(c * z), 3.5),
+    "exp-": (lambda z, c: np.exp(-c * z), lambda z, c: sp.exp(-c * z), 3.5),
+    "log": (lambda z, c: np.log(z), lambda z, c: sp.log(z), 3.5),
+    "log(1+)": (lambda z, c: np.log1p(c * z), lambda z, c: sp.log(1 + c * z), 5.0),
+    "sqrt(1+)": (lambda z, c: np.sqrt(1 + c * z), lambda z, c: sp.sqrt(1 + c * z), 5.0),
+    "power": (lambda z, c: z**c, lambda z, c: z**c, 3.0),
+    "coth": (lambda z, c: 1 / np.tanh(c * z), lambda z, c: 1 / sp.tanh(c * z), 4.5),
+    "tanh": (lambda z, c: np.tanh(c * z), lambda z, c: sp.tanh(c * z), 4.0),
+}
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A lift of a monomial, with the rate inside."""
+
+    function: str
+    argument: Powers
+
+    @property
+    def cost(self) -> float:
+        """Of the function, and of an argument that is more than a variable."""
+        return FUNCTIONS[self.function][2] + sum(map(abs, self.argument)) - 1
+
+
+@dataclass(frozen=True)
+class Term:
+    """A product of powers of the variables, times an atom where there is one."""
+
+    powers: Powers
+    atom: Atom | None = None
+    cost: float = 0.0
+
+    @property
+    def rated(self) -> bool:
+        """Whether a rate is inside."""
+        return self.atom is not None and self.atom.function != "log"
+
+    def expression(self, u: Sequence[sp.Symbol], rate: sp.Expr) -> sp.Expr:
+        """The term in sympy."""
+        out = monomial_expression(self.powers, u)
+        if self.atom is None:
+            return out
+        z = monomial_expression(self.atom.argument, u)
+        return out * FUNCTIONS[self.atom.function][1](z, rate)
+
+
+def monomial_expression(powers: Powers, u: Sequence[sp.Symbol]) -> sp.Expr:
+    """Product of powers in sympy."""
+    exact = (sp.Rational(round(2 * p), 2) for p in powers)
+    return sp.Mul(*[a**p for a, p in zip(u, exact, strict=True) if p != 0])
+
+
+def monomial(powers: Powers, U: Array) -> Array:
+    """Product of powers on the rows."""
+    out = np.ones(len(U))
+    for i, p in enumerate(powers):
+        if p == 1:
+            out = out * U[:, i]
+        elif p != 0:
+            out = out * U[:, i] ** (int(p) if p == int(p) else p)
+    return out
+
+
+def columns(terms: Sequence[Term], U: Array, rate: float) -> Array:
+    """Values of the terms, (n, terms)."""
+    if not terms:
+        return np.zeros((len(U), 0))
+    monomials: dict[Powers, Array] = {}
+    atoms: dict[Atom, Array] = {}
+    out = np.empty((len(U), len(terms)))
+    with np.errstate(all="ignore"):
+        for k, term in enumerate(terms):
+            if term.powers not in monomials:
+                monomials[term.powers] = monomial(term.powers, U)
+            out[:, k] = monomials[term.powers]
+            if term.atom is not None:
+                if term.atom not in atoms:
+                    z = monomial(term.atom.argument, U)
+                    atoms[term.atom] = FUNCTIONS[term.atom.function][0](z, rate)
+                out[:, k] *= atoms[term.atom]
+    return out
+
+
+def monomials(U: Array, budget: int, halves: bool = False) -> list[Term]:
+    """Products of powers whose sizes add to at most the budget, the cheapest first.
+
+    Negative powers only of variables of one sign, half powers only of positive ones.
+    """
+    allowed: list[list[float]] = []
+    for u in U.T:
+        low = -budget if definite(u) else 0
+        each = [float(k) for k in range(low, budget + 1)]
+        if halves and (u > 0).all():
+            each += [-1.5, -0.5, 0.5, 1.5]
+        allowed.append(each)
+    out = []
+    for powers in itertools.product(*allowed):
+        cost = sum(abs(p) + (0.5 if p != int(p) else 0.0) for p in powers)
+        if cost <= budget:
+            out.append(Term(powers, None, cost))
+    return sorted(out, key=lambda t: t.cost)
+
+
+def polynomial(variables: int, degree: int) -> list[Term]:
+    """All monomials of at most this total degree."""
+    rows = itertools.product(range(degree + 1), repeat=variables)
+    terms = [Term(tuple(map(float, r)), None, float(sum(r))) for r in rows if sum(r) <= degree]
+    return sorted(terms, key=lambda t: t.cost)
+
+
+@dataclass(frozen=True)
+class Family:
+    """Atoms that are tried together; `rates` are scanned in units of 1 / typical argument."""
+
+    name: str
+    atoms: tuple[Atom, ...]
+    rates: tuple[float, float] | None = None  # the range of rate * largest |argument|
+
+
+def _atoms(argument: Powers, *functions: str) -> tuple[Atom, ...]:
+    return tuple(Atom(f, argument) for f in functions)
+
+
+def families(U: Array, forbidden: frozenset[str] = frozenset()) -> list[Family]:
+    """Small families of lifts that the values of the variables allow."""
+    r = U.shape[1]
+    out: list[Family] = []
+    for argument in _arguments(U):
+        z = monomial(argument, U)
+        label = str(monomial_expression(argument, sp.symbols(f"u0:{r}")))
+        single = sum(p != 0 for p in argument) == 1
+        plain = single and sum(argument) == 1
+        if np.abs(z).max() < 200 and "sin" not in forbidden and "cos" not in forbidden:
+            out.append(Family(f"trig {label}", _atoms(argument, "sin", "cos", "cos^2"), (0.3, 40)))
+        if "exp" not in forbidden:
+            out.append(Family(f"exp {label}", _atoms(argument, "exp", "exp-"), (0.05, 30)))
+        if plain and "log" not in forbidden and (z > 0).all():
+            out.append(Family(f"log {label}", _atoms(argument, "log")))
+        if r == 1 and "log" not in forbidden and (z > 0).all():
+            out.append(Family(f"log(1 + {label})", _atoms(argument, "log(1+)"), (0.1, 100)))
+        if r == 1 and "sqrt" not in forbidden and (z > 0).all():
+            out.append(Family(f"sqrt(1 + {label})", _atoms(argument, "sqrt(1+)"), (0.1, 100)))
+        if plain and (z > 0).all():
+            out.append(Family(f"power {label}", _atoms(argument, "power"), None))
+        if single and abs(sum(argument)) == 1 and "tanh" not in forbidden:
+            odd = ("tanh", "coth") if definite(z) else ("tanh",)
+            out.append(Family(f"tanh {label}", _atoms(argument, *odd), (0.2, 10)))
+    if r == 2 and "sin" not in forbidden and "cos" not in forbidden:
+        both = (1.0, 1.0)
+        for one in ((1.0, 0.0), (0.0, 1.0)):
+            label = str(monomial_expression(one, sp.symbols("u0:2")))
+            atoms = (*_atoms(both, "cos", "sin"), *_atoms(one, "cos", "sin"))
+            out.append(Family(f"beats {label}", atoms))
+    return out
+
+
+def _arguments(U: Array) -> list[Powers]:
+    r = U.shape[1]
+    unit = [tuple(float(i == k) for k in range(r)) for i in range(r)]
+    out: list[Powers] = list(unit)
+    for i in range(r):
+        if r <= 2 and definite(U[:, i]):
+            out.append(tuple(-p if p else 0.0 for p in unit[i]))
+        if r == 1:
+            out.append(tuple(2 * p for p in unit[i]))
+    if r == 2:
+        out.append((1.0, 1.0))
+        if definite(U[:, 1]):
+            out.append((1.0, -1.0))
+        elif definite(U[:, 0]):
+            out.append((-1.0, 1.0))
+    return out

@@ -1,0 +1,144 @@
+"""The stages of `discover`, each to be used alone.
+
+>>> import numpy as np
+>>> rng = np.random.default_rng(0)
+>>> X = rng.uniform(1, 3, (200, 3))
+>>> y = 2 * X[:, 0] / (X[:, 1] - 5 * X[:, 2])
+>>> found = symmetries(X, y, names=["q", "a", "b"])
+>>> found.variables, found.factor
+((a/b,), q/b)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from .finish._rewrite import rewritten
+from .finish._simplify import simplified
+from .search._candidate import Candidate
+from .search._links import LINKS, USUAL
+from .search._rates import scanned_rates
+from .search._search import lifts, null_space, rational_terms
+from .search._separate import interactions
+from .search._solve import judged
+from .search._state import F, State
+from .search._symmetry import reduce_table
+from .search._template import Data, Template
+from .table._table import Table, prepare
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What matters in a table: shares of columns and, in y and in log y, of pairs."""
+
+    columns: dict[str, float]  # root mean square of slope times spread, over that of the target
+    pairs: dict[tuple[str, str], float]  # what two columns say together and not apart
+    products: dict[tuple[str, str], float]  # the same for log y: 0 for a product
+    noise: float  # leave-one-out error of a smooth surrogate, relative to the spread
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """A table after its symmetries: y is made of a function F of the variables that are left."""
+
+    variables: tuple[sp.Expr, ...]
+    factor: sp.Expr  # y / F
+    route: tuple[str, ...]
+    noise: float
+    values: np.ndarray  # of the variables on the rows
+    target: np.ndarray  # F on the rows
+
+
+def structure(X: Any, y: Any, names: Sequence[str] | None = None) -> Structure:
+    """Which columns and pairs of columns matter, from the slopes of a smooth surrogate."""
+    table, state = _state(X, y, names)
+    state = state.fitted()
+    columns = table.names.columns
+    surrogate = state.surrogate
+    slopes = np.zeros_like(state.U) if surrogate is None else surrogate.gradients()
+    size = np.sqrt(np.mean((slopes * state.U.std(0)) ** 2, axis=0)) / state.spread
+    both, product = interactions(state, LINKS["y"]), interactions(state, None)
+    index = [(i, j) for i in range(len(columns)) for j in range(i + 1, len(columns))]
+    return Structure(
+        dict(zip(columns, size.tolist(), strict=True)),
+        {(columns[i], columns[j]): float(both[i, j]) for i, j in index},
+        {(columns[i], columns[j]): float(product[i, j]) for i, j in index},
+        state.loo,
+    )
+
+
+def symmetries(
+    X: Any, y: Any, names: Sequence[str] | None = None, time_limit: float = 30.0
+) -> Reduced:
+    """Divide out power factors, sums and differences, and scales that the data show."""
+    _, state = _state(X, y, names)
+    last = reduce_table(state, time.monotonic() + time_limit)[-1]
+    return Reduced(
+        last.variables, last.wrap.xreplace({F: sp.Integer(1)}), last.route, last.loo, last.U, last.f
+    )
+
+
+def project(X: Any, y: Any, names: Sequence[str] | None = None) -> list[sp.Expr]:
+    """Quotients of polynomials of least degree that hold to rounding; none under noise."""
+    _, state = _state(X, y, names)
+    return _formulas(list(null_space(state.fitted())))
+
+
+def few_terms(X: Any, y: Any, names: Sequence[str] | None = None) -> list[sp.Expr]:
+    """Quotients of few monomials, also under noise, by the links of y; the best first."""
+    _, state = _state(X, y, names)
+    state = state.fitted()
+    return _formulas(judged(list(rational_terms(state, USUAL)), state.loo)[0])
+
+
+def lifted(
+    X: Any, y: Any, names: Sequence[str] | None = None, *, rates: bool = True
+) -> list[sp.Expr]:
+    """Laws with sin, cos, exp, log, tanh and powers of the inputs, of two at most."""
+    _, state = _state(X, y, names)
+    state = state.fitted()
+    pool = list(lifts(state, USUAL))
+    for family in scanned_rates(state, USUAL[:4]) if rates else ():
+        pool += list(family)
+    return _formulas(judged(pool, state.loo)[0])
+
+
+def refine(formula: sp.Expr, X: Any, y: Any, names: Sequence[str] | None = None) -> sp.Expr:
+    """Fit the floats of a formula to the data by Levenberg-Marquardt."""
+    table, _ = _state(X, y, names)
+    return Template.of(formula).refined(_data(table)).law
+
+
+def auto_rational(
+    formula: sp.Expr,
+    X: Any,
+    y: Any,
+    names: Sequence[str] | None = None,
+    constants: Sequence[str] = (),
+) -> sp.Expr:
+    """Make the floats of a formula exact where the data cannot tell the difference."""
+    table, _ = _state(X, y, names)
+    data = _data(table)
+    fitted = Template.of(formula).refined(data)
+    return rewritten(simplified(fitted, data, tuple(constants), {}), data).law
+
+
+def _state(X: Any, y: Any, names: Sequence[str] | None) -> tuple[Table, State]:
+    table = prepare(X, y, names)
+    n = len(table.y)
+    return table, State(table.y, table.X, table.y.copy(), np.ones(n), table.names.symbols)
+
+
+def _data(table: Table) -> Data:
+    spread = float(np.std(table.y)) or 1.0
+    return Data(table.X, table.y, table.names.symbols, spread, np.ones(len(table.y)))
+
+
+def _formulas(pool: list[Candidate]) -> list[sp.Expr]:
+    return [c.expression() for c in pool[:10]]

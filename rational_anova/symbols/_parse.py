@@ -1,0 +1,113 @@
+"""Formulas from text, without evaluating any of it as code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import sympy as sp
+
+from ._clean import FUNCTIONS
+
+_CONSTANTS = {
+    "pi": sp.pi, "E": sp.E, "I": sp.I, "oo": sp.oo, "zoo": sp.zoo, "nan": sp.nan,
+    "EulerGamma": sp.EulerGamma, "Catalan": sp.Catalan, "GoldenRatio": sp.GoldenRatio,
+}  # fmt: skip
+_PLAIN_FUNCTIONS = {
+    "sqrt": sp.sqrt, "cbrt": sp.cbrt, "ln": sp.log, "abs": sp.Abs, "max": sp.Max, "min": sp.Min,
+}  # fmt: skip
+_MOST = 10_000  # largest exponent of a number: 9**9**9 would fill the memory
+
+
+def parse(text: str, symbols: Mapping[str, sp.Symbol]) -> sp.Expr:
+    """Read a formula in the given symbols, and in c0, c1, ... as parameters."""
+    if not isinstance(text, str):
+        raise TypeError(f"a formula must be text, got {type(text).__name__}")
+    line = " ".join(text.split())
+    try:
+        tree = ast.parse(line, mode="eval")
+        return _Reader(line, symbols).read(tree.body)
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f"cannot read the formula {_short(line)!r}: {error}") from error
+
+
+class _Reader:
+    def __init__(self, line: str, symbols: Mapping[str, sp.Symbol]) -> None:
+        self.line, self.symbols = line.encode(), symbols
+
+    def read(self, node: ast.AST) -> sp.Expr:
+        if isinstance(node, ast.Name):
+            return self._name(node.id)
+        if isinstance(node, ast.Constant):
+            return self._number(node)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+            value = self.read(node.operand)
+            return value if isinstance(node.op, ast.UAdd) else _times(sp.Integer(-1), value)
+        if isinstance(node, ast.BinOp):
+            return self._operation(node)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+            return self._call(node.func.id, [self.read(part) for part in node.args])
+        raise ValueError(f"cannot read the formula {_short(self.line.decode())!r}: "
+                         f"{ast.unparse(node)!r} is not arithmetic")  # fmt: skip
+
+    def _name(self, name: str) -> sp.Expr:
+        if name in self.symbols:
+            return self.symbols[name]
+        if name in _CONSTANTS:
+            return _CONSTANTS[name]
+        if re.fullmatch(r"c[0-9]+", name):
+            return sp.Symbol(name)
+        known = ", ".join(self.symbols) or "no columns"
+        raise ValueError(f"the formula has the unknown name {name!r}; it may have {known}, "
+                         "parameters c0, c1, ... and pi")  # fmt: skip
+
+    def _number(self, node: ast.Constant) -> sp.Expr:
+        value: Any = node.value
+        if isinstance(value, int) and not isinstance(value, bool):
+            return sp.Integer(value)
+        if not isinstance(value, float):
+            raise ValueError(f"the formula has {value!r} where a number should be")
+        written = self.line[node.col_offset : node.end_col_offset].decode().replace("_", "")
+        digits = len(written.lower().split("e")[0].replace(".", "").lstrip("0"))
+        # 17 digits are how a float64 is written in full, and stand for that number
+        return sp.Float(value, 17) if digits in (16, 17) else sp.Float(written)
+
+    def _operation(self, node: ast.BinOp) -> sp.Expr:
+        left, right = self.read(node.left), self.read(node.right)
+        if isinstance(node.op, ast.Add):
+            return left + right
+        if isinstance(node.op, ast.Sub):
+            return left - right
+        if isinstance(node.op, ast.Mult):
+            return _times(left, right)
+        if isinstance(node.op, ast.Div):
+            return _times(left, 1 / right)
+        if isinstance(node.op, ast.Pow):
+            if left.is_number and right.is_number and not abs(right) <= _MOST:
+                raise ValueError(f"the formula has the power {left}**{right}, which is too large")
+            return left**right
+        raise ValueError(f"the formula has {ast.unparse(node)!r}; it may have + - * / and **")
+
+    def _call(self, name: str, arguments: list[sp.Expr]) -> sp.Expr:
+        function: Any = _PLAIN_FUNCTIONS.get(name, getattr(sp, name, None))
+        # the list keeps out factorial(10**9) and its like
+        if name not in FUNCTIONS or function is None:
+            raise ValueError(f"the formula has the unknown function {name!r}")
+        try:
+            return function(*arguments)
+        except TypeError as error:
+            raise ValueError(f"the formula calls {name} in a wrong way: {error}") from error
+
+
+def _times(left: sp.Expr, right: sp.Expr) -> sp.Expr:
+    """Multiply; a number times a sum stays so, where sympy would multiply it out."""
+    for number, other in ((left, right), (right, left)):
+        if number.is_Rational and other.is_Add and number not in (0, 1):
+            return sp.Mul(number, other, evaluate=False)
+    return left * right
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:77]}..."
