@@ -1,4 +1,4 @@
-# make demo    set up, and fit a network to a law of physics
+# make demo    set up, and find a law of physics in a table
 # make test    set up, then lint, types and all tests (what CI runs)
 # make check   lint and types only
 # make sanitize   the C kernels under AddressSanitizer and UBSan
@@ -55,6 +55,16 @@ experiments: $(READY)
 	$(BIN)/python -m experiments.needle
 	$(BIN)/python -m experiments.ablation
 	$(BIN)/python -m experiments.optimizers
+	$(BIN)/python -m experiments.discovery.paper
+	$(BIN)/python -m experiments.discovery.feynman
+	$(BIN)/python -m experiments.discovery.run_harder --split tune
+	$(BIN)/python -m experiments.discovery.run_harder --split held
+	$(BIN)/python -m experiments.discovery.extrapolation
+	$(BIN)/python -m experiments.discovery.irrelevant
+	$(BIN)/python -m experiments.discovery.nothing
+	$(BIN)/python -m experiments.discovery.coverage
+	$(BIN)/python -m experiments.discovery.real
+	$(BIN)/python -m experiments.discovery.peers_laws
 	$(BIN)/python -m experiments.tables
 
 $(READY): pyproject.toml constraints.txt

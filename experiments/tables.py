@@ -13,6 +13,7 @@ from typing import Any
 
 from benchmarks import tables as benchmark_tables
 from experiments import training_tables
+from experiments.discovery import tables as discovery_tables
 from experiments.results import read
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -79,6 +80,8 @@ def render(name: str) -> str:
     """Return a table as Markdown."""
     if name in benchmark_tables.TABLES:
         head, *rows = benchmark_tables.lines(name)
+    elif name in discovery_tables.TABLES:
+        head, *rows = discovery_tables.lines(name)
     else:
         source, make = TABLES[name]
         head, *rows = make(read(source))

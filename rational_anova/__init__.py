@@ -1,5 +1,6 @@
 """Rational ANOVA Networks: learnable rational units on an explicit, sparse ANOVA topology."""
 
+from . import discovery as discovery
 from . import functional as functional
 from . import kernels as kernels
 from . import training as training
@@ -8,6 +9,8 @@ from .budgets import FlopCount as FlopCount
 from .budgets import count_flops as count_flops
 from .budgets import count_parameters as count_parameters
 from .budgets import match_budget as match_budget
+from .discovery import Law as Law
+from .discovery import discover as discover
 from .functional import rational_1d as rational_1d
 from .functional import rational_2d as rational_2d
 from .networks import KAF as KAF

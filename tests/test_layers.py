@@ -10,12 +10,14 @@ import rational_anova
 ROOT = Path(rational_anova.__file__).parent
 ORDER = [
     {"_validation", "_modules"},
-    {"kernels"},
+    {"kernels", "symbols"},
     {"functional", "topology"},
     {"serialization"},
     {"units"},
     {"networks"},
     {"budgets", "training"},
+    {"discovery"},
+    {"report"},
     {"cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}

@@ -66,7 +66,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--noise", type=float, default=0.05)
     options = parser.parse_args()
-    name, tables = ("coverage_smoke", 2) if options.smoke else ("coverage", 200)
+    name, tables = ("coverage_smoke", 1) if options.smoke else ("coverage", 200)
     table = Table(name, ("seed", "noise"), fresh=options.smoke)
     tasks = [{"seed": seed, "noise": options.noise} for seed in range(tables)]
     run(table, one, tasks, options.jobs)

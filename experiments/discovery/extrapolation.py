@@ -64,14 +64,16 @@ def main() -> None:
     parser.add_argument("--noise", type=float, nargs="+", default=[0.0, 0.01])
     options = parser.parse_args()
     problems = laws.paper_three()[1:2] if options.smoke else laws.feynman()
+    noises = [0.0] if options.smoke else options.noise
     name = "extrapolation_smoke" if options.smoke else "extrapolation"
     table = Table(name, KEY, fresh=options.smoke)
-    tasks = [{"problem": p, "noise": n, "seed": 0} for n in options.noise for p in problems]
+    tasks = [{"problem": p, "noise": n, "seed": 0} for n in noises for p in problems]
     run(table, one, tasks, options.jobs)
     for noise in dict.fromkeys(row["noise"] for row in table.rows):
         rows = [row for row in table.rows if row["noise"] == noise]
         ratios = [float(row["ratio"]) for row in rows if row.get("ratio")]
-        print(f"noise {noise}: structure {rate(rows, 'exact')}, ratio: median {median(ratios):.2g}")
+        middle = f"{median(ratios):.2g}" if ratios else "none"
+        print(f"noise {noise}: structure {rate(rows, 'exact')}, ratio: median {middle}")
 
 
 if __name__ == "__main__":

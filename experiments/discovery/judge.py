@@ -125,6 +125,6 @@ def named_box(problem: Problem) -> dict[sp.Symbol, tuple[float, float]]:
 
 
 def _equivalent() -> Callable[..., Any]:
-    from rational_anova.discovery.sameness._equivalence import equivalent
+    from rational_anova.discovery import equivalent
 
     return equivalent

@@ -52,7 +52,7 @@ _NOTHING = dict.fromkeys(("solved", "on_front", "structure", "structure_on_front
 
 def verdict(problem: laws.Problem, front: list[str], noise: float) -> Row:
     """Return the columns that look at formulas in X0, X1, ..., the chosen one first."""
-    from rational_anova.discovery.sameness._equivalence import equivalent
+    from rational_anova.discovery import equivalent
 
     known: dict[str, Any] = {f"X{i}": sp.Symbol(n) for i, n in enumerate(problem.names)}
     formulas = [sp.sympify(text, locals=known) for text in front]
@@ -114,7 +114,7 @@ def main() -> None:
     table = Table("peers_smoke" if options.smoke else "peers", KEY, fresh=options.smoke)
     if options.smoke:
         problems = {peer: laws.paper_three()[1:2] for peer in there if peer != "pykan"}
-        seconds, noises = dict.fromkeys(there, 2.0), [0.0]
+        seconds, noises = dict.fromkeys(there, 0.5), [0.0]
     else:
         problems = {peer: laws.feynman() for peer in there}
         seconds, noises = SECONDS, options.noise

@@ -65,10 +65,11 @@ app.command()(discover)
 @app.command()
 def demo(
     picture: Annotated[Path, typer.Option(help="Where to draw it.")] = Path("build/demo.png"),
+    report: Annotated[Path, typer.Option(help="Where to write a page.")] = Path("build/demo.html"),
 ) -> None:
-    """Fit a network to the van der Waals law of carbon dioxide and show what it learned."""
+    """Find the van der Waals law in a table of carbon dioxide, with error bars and a picture."""
     with _clear_errors():
-        run_demo(Console(soft_wrap=True), picture)
+        run_demo(Console(soft_wrap=True), picture, report)
 
 
 @app.command()

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from .. import discovery
 from .._validation import choice
 from ..discovery.law._expressions import short
 from ..discovery.law._law import Law
 from ..discovery.table._table import Table, prepare, read_table
+from ._progress import spinner
 from ._where import listed, rows_where
 
 _BAD_INPUT, _NO_LAW = 2, 3
@@ -65,7 +65,7 @@ def discover(
         }
         if noise is not None:
             options["noise"] = noise
-        with _spinner(quiet) as progress:
+        with spinner(quiet) as progress:
             law = discovery.discover(
                 table.X,
                 table.y,
@@ -143,20 +143,6 @@ def _columns(given: list[str] | None, table: Table, option: str) -> list[str]:
             raise ValueError(f"{option} names {name!r}, which is left out: {table.dropped[name]}")
         choice(name, names, option)
     return wanted
-
-
-@contextlib.contextmanager
-def _spinner(quiet: bool) -> Iterator[Callable[[str], None] | None]:
-    """Show the stage of the search while it runs, on the error stream of a terminal."""
-    if quiet:
-        yield None
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    console = Console(stderr=True)
-    off = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=off) as bar:
-        task = bar.add_task("searching")
-        yield lambda stage: bar.update(task, description=escape(str(stage)))
 
 
 def _print(out: Console, law: Law, table: Table, quiet: bool) -> None:

@@ -13,3 +13,4 @@ from ._presets import PRESETS as PRESETS
 from ._presets import Preset as Preset
 from ._presets import preset as preset
 from ._ran import RAN as RAN
+from ._snapping import Snaps as Snaps

@@ -18,8 +18,8 @@ from ..search._template import Data, Template
 from ..table._table import Table
 from ._verify import beats_chance, error_on, extrapolated
 
-COMPACT = 60  # operations of the longest formula that is called a law
-NUMBERS = 8  # free numbers of the longest
+COMPACT = 40  # operations of the longest formula that is called a law
+NUMBERS = 6  # free numbers of the longest
 
 
 def assemble(

@@ -77,6 +77,8 @@ _ALL = (
          lambda t: 1 / sp.sqrt(t), _one_sign, 2, True),
     Link("exp y", np.exp, np.exp, lambda t: np.log(np.abs(t)), lambda t: 1 / np.abs(t),
          sp.log, _moderate, 2),
+    Link("log(1 - y)", lambda f: np.log1p(-f), lambda f: 1 / (1 - f), lambda t: -np.expm1(t),
+         lambda t: -np.exp(t), lambda t: 1 - sp.exp(t), _within(-30, 1), 2),
     Link("sin y", np.sin, np.cos, lambda t: np.arcsin(np.clip(t, -1, 1)),
          lambda t: 1 / np.sqrt(np.maximum(1 - t**2, 1e-12)), sp.asin,
          _within(-np.pi / 2, np.pi / 2), 2),
@@ -87,3 +89,18 @@ _ALL = (
 )  # fmt: skip
 LINKS = {link.name: link for link in _ALL}
 USUAL = ("y", "1/y", "y^2", "log y", "sqrt y", "1/y^2")
+
+# first and second derivative of the links that may turn a table into a sum of parts
+SLOPES: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]] = {
+    "y": (np.ones_like, np.zeros_like),
+    "log y": (lambda f: 1 / f, lambda f: -1 / f**2),
+    "1/y": (lambda f: -1 / f**2, lambda f: 2 / f**3),
+    "y^2": (lambda f: 2 * f, lambda f: 2 + 0 * f),
+    "sqrt y": (lambda f: 0.5 / np.sqrt(np.abs(f)), lambda f: -0.25 * np.abs(f) ** -1.5),
+    "1/y^2": (lambda f: -2 * f**-3.0, lambda f: 6 * f**-4.0),
+    "exp y": (np.exp, np.exp),
+    "log(1 - y)": (lambda f: -1 / (1 - f), lambda f: -1 / (1 - f) ** 2),
+    "sin y": (np.cos, lambda f: -np.sin(f)),
+    "cos y": (lambda f: -np.sin(f), lambda f: -np.cos(f)),
+    "tan y": (lambda f: np.cos(f) ** -2, lambda f: 2 * np.tan(f) * np.cos(f) ** -2),
+}

@@ -30,7 +30,11 @@ def scanned_rates(
 ) -> Iterator[Iterator[Candidate]]:
     """One family at a time: the best supports of each size at the best of many rates, refined."""
     order = ("exp", "power", "trig", "tanh", "log(1", "sqrt(1")
-    usable = [f for f in families(state.U, forbidden) if f.name.split()[0] in order]
+    usable = [
+        f
+        for f in families(state.U, forbidden)
+        if f.name.split()[0] in order and (f.rates is not None or f.name.startswith("power"))
+    ]
     usable.sort(key=lambda f: order.index(f.name.split()[0]))
     for family in usable:
         if time.monotonic() > deadline:
@@ -69,7 +73,7 @@ def rates_of(state: State, family: Family) -> Array:
     """The rates to look at."""
     if family.rates is None:
         return np.r_[np.linspace(-4, -0.2, 20), np.linspace(0.2, 4, 20)]
-    z = np.abs(monomial(family.atoms[0].argument, state.U))
+    z = np.abs(family.atoms[0].z(state.U))
     low, high = family.rates
     if family.name.startswith("trig"):
         return np.linspace(low, high, 64) / max(float(z.max()), 1e-300)
@@ -164,14 +168,13 @@ def _sharpened(system: System, supports: Array, low: Array, high: Array) -> tupl
         plain = np.stack([monomial(t.powers, U) for t in terms], 0)
     plain[n_p:] *= -system.target
     plain *= system.weight
-    arguments = {t.atom.argument: monomial(t.atom.argument, U) for t in terms if t.atom}
     b = system.b
+    arguments = {t.atom: t.atom.z(U) for t in terms if t.atom is not None}
 
     def residual(rate: Array) -> Array:
         lifted = {}
-        for atom in {t.atom for t in terms if t.atom is not None}:
-            z = arguments[atom.argument]
-            lifted[atom] = FUNCTIONS[atom.function][0](z[None, :], rate[:, None])
+        for atom in arguments:
+            lifted[atom] = FUNCTIONS[atom.function][0](arguments[atom][None, :], rate[:, None])
         C = np.empty((len(supports), supports.shape[1], len(b)))
         for column in range(supports.shape[1]):
             for j in np.unique(supports[:, column]):

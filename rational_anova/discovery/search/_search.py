@@ -13,8 +13,8 @@ from ._beam import System, best_of
 from ._candidate import EXACT, Candidate, pruned
 from ._links import LINKS, Link
 from ._state import ALL, Rows, State
-from ._surrogate import Array
-from ._terms import Family, Term, families, monomials, polynomial
+from ._surrogate import Array, definite
+from ._terms import Family, Term, columns, families, monomials, polynomial
 
 CAP = 160  # columns of a null space
 
@@ -44,24 +44,51 @@ def null_space(state: State, links: Sequence[str] = tuple(LINKS)) -> Iterator[Ca
 def _null_space(state: State, link: Link, r: int, rows: Rows) -> Candidate | None:
     for total in range(1, 9):
         for low in range(total // 2 + 1):
-            P, Q = polynomial(r, total - low), polynomial(r, low)[1:]
+            P, Q = polynomial(r, total - low), polynomial(r, low)
             if len(P) + len(Q) > min(CAP, len(state.y) // 3):
                 continue
             system = System(state, link, P, Q, 1.0, rows)
-            if not system.usable:
+            if not system.usable or len(system.norms) < len(P) + len(Q):
                 return None
-            every = np.arange(len(system.norms))
-            if system.errors(every[None], _least(system)[None])[0] > 1e-7:
+            R = np.linalg.qr(system.M, mode="r")
+            _, size, V = np.linalg.svd(R)
+            if size[-1] > 1e-10 * size[0]:
                 continue
-            candidate = system.candidate(every, exact=True).measured()
+            candidate = _quotient(state, link, P, Q, V[-1] / system.norms)
+            if candidate is None:
+                continue
+            candidate = candidate.measured()
+            if candidate.error < 1e-6:
+                candidate = candidate.refined()
             if candidate.error < EXACT:
                 return pruned(candidate)
     return None
 
 
-def _least(system: System) -> Array:
-    theta: Array = np.linalg.lstsq(system.M, system.b, rcond=None)[0] / system.norms
-    return theta
+def _quotient(
+    state: State, link: Link, P: Sequence[Term], Q: Sequence[Term], v: Array
+) -> Candidate | None:
+    """The null vector as p / (1 + q): all divided by the strongest term of the denominator."""
+    p, q = v[: len(P)], v[len(P) :]
+    values = np.abs(columns(Q, state.U, 1.0)).mean(0) * np.abs(q)
+    usable = [
+        j for j, t in enumerate(Q)
+        if all(e == 0 or definite(u) for e, u in zip(t.powers, state.U.T, strict=True))
+    ]  # fmt: skip
+    lead = max(usable, key=lambda j: values[j] * (10 if Q[j].cost == 0 else 1))
+    if not values[lead] > 1e-9 * values.max():
+        return None
+    one = Q[lead].powers
+
+    def over(t: Term) -> Term:
+        powers = tuple(a - b for a, b in zip(t.powers, one, strict=True))
+        return Term(powers, None, float(sum(map(abs, powers))))
+
+    rest = [j for j in range(len(Q)) if j != lead]
+    theta = np.r_[p, q[rest]] / q[lead]
+    return Candidate(
+        state, link, tuple(map(over, P)), tuple(over(Q[j]) for j in rest), theta
+    )
 
 
 def monomial_terms(state: State) -> tuple[list[Term], list[Term]]:

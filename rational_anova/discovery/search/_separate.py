@@ -7,29 +7,14 @@ has that structure, as symmetries are.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ._links import LINKS, Link
+from ._links import LINKS, SLOPES, Link
 from ._state import State
 from ._surrogate import Array, Basis, definite, leave_one_out, top_degree
-
-# first and second derivative of the links that may turn a table into a sum of parts
-SLOPES: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]] = {
-    "y": (np.ones_like, np.zeros_like),
-    "log y": (lambda f: 1 / f, lambda f: -1 / f**2),
-    "1/y": (lambda f: -1 / f**2, lambda f: 2 / f**3),
-    "y^2": (lambda f: 2 * f, lambda f: 2 + 0 * f),
-    "sqrt y": (lambda f: 0.5 / np.sqrt(np.abs(f)), lambda f: -0.25 * np.abs(f) ** -1.5),
-    "1/y^2": (lambda f: -2 * f**-3.0, lambda f: 6 * f**-4.0),
-    "exp y": (np.exp, np.exp),
-    "sin y": (np.cos, lambda f: -np.sin(f)),
-    "cos y": (lambda f: -np.sin(f), lambda f: -np.cos(f)),
-    "tan y": (lambda f: np.cos(f) ** -2, lambda f: 2 * np.tan(f) * np.cos(f) ** -2),
-}
-
 
 @dataclass(frozen=True)
 class Split:

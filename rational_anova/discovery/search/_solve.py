@@ -15,7 +15,7 @@ from ._rates import scanned_rates
 from ._search import lifts, null_space, rational_terms
 from ._separate import sums
 from ._state import State
-from ._symmetry import reduce_table
+from ._symmetry import hidden_factors, reduce_table
 from ._template import Data, Template
 from ._terms import Term
 from ._varying import varying
@@ -172,6 +172,8 @@ def stages(
         yield "rational projection", null_space(state)
     yield "few terms", rational_terms(state, USUAL, deadline)
     parts = r >= 2 and depth < DEEP
+    if depth < DEEP:
+        yield "links", lambda: hidden(state, search.share(0.5), depth)
     if parts:
         yield "parts", lambda: separated(state, search.share(0.6), depth)
     if r <= 2:
@@ -192,6 +194,31 @@ def constant(state: State) -> Candidate:
     value = float(np.sum(w2 * state.f) / np.sum(w2))
     one = Term((), None, 0.0)
     return Candidate(state, LINKS["y"], (one,), (), np.array([value]), stage="power law").refined()
+
+
+def hidden(state: State, search: Search, depth: int) -> list[Template]:
+    """Laws g(y) = u^a (...), where the power factor shows only once the link is taken."""
+    if "seen as" in " ".join(state.route[-1:]):
+        return []
+    noise = state.loo * state.spread / np.maximum(state.weight, 1e-300)
+    limit = min(0.1, max(0.01, 3 * state.loo))
+    plain = hidden_factors(state, LINKS["y"])
+    tried = []
+    for name in LINKS:
+        link = LINKS[name]
+        if link.signed or name in ("y", "1/y") or not link.allowed(state.f, noise):
+            continue  # powers and logs of a power factor are power factors themselves
+        if link.inside(state.f).all():
+            tried.append((hidden_factors(state, link), link))
+    tried.sort(key=lambda t: t[0])
+    out: list[Template] = []
+    for violation, link in tried[:2]:
+        if violation > limit or violation > 0.5 * plain or search.over:
+            break
+        out += solve(state.linked(link), search.share(0.6), depth + 1)
+        if any(t.error < EXACT for t in out):
+            break
+    return out
 
 
 def separated(state: State, search: Search, depth: int) -> list[Template]:

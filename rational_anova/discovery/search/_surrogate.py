@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -116,19 +116,44 @@ def leave_one_out(columns: Array, target: Array) -> tuple[float, Array]:
     return float(np.sqrt(np.mean(residual**2))), coefficients / norms
 
 
-class Surrogate:
-    """A fit of f (or log |f|) by one basis, with rows weighted to units of y."""
+# how the target is seen: forward, slope, inverse and its first and second derivative, for f > 0
+_Functions = tuple[Callable[[Array], Array], ...]
+TARGETS: dict[str, _Functions] = {
+    "y": (lambda f: f, np.ones_like, lambda t: t, np.ones_like, np.zeros_like),
+    "log y": (np.log, lambda f: 1 / f, np.exp, np.exp, np.exp),
+    "1/y": (lambda f: 1 / f, lambda f: f**-2.0, lambda t: 1 / t, lambda t: -1 / t**2,
+            lambda t: 2 / t**3),
+    "1/y^2": (lambda f: f**-2.0, lambda f: 2 * f**-3.0, lambda t: t**-0.5,
+              lambda t: -0.5 * t**-1.5, lambda t: 0.75 * t**-2.5),
+    "y^2": (lambda f: f**2, lambda f: 2 * f, np.sqrt, lambda t: 0.5 * t**-0.5,
+            lambda t: -0.25 * t**-1.5),
+}  # fmt: skip
+RESCUE = ("1/y", "1/y^2", "y^2")  # tried where neither y nor log y is smooth enough
 
-    def __init__(self, basis: Basis, f: Array, weight: Array, log_target: bool):
-        self.basis, self.f, self.log_target = basis, f, log_target
-        target = np.log(np.abs(f)) if log_target else f
-        scale = weight * np.abs(f) if log_target else weight
+
+class Surrogate:
+    """A fit of f, or of a simple function of it, by one basis, with rows in units of y."""
+
+    def __init__(self, basis: Basis, f: Array, weight: Array, target: str):
+        self.basis, self.f, self.target = basis, f, target
+        self.sign = -1.0 if target != "y" and f[0] < 0 else 1.0
+        forward, slope = TARGETS[target][:2]
+        scale = weight / np.maximum(slope(self.sign * f), 1e-300)
         self.loo, self.coefficients = leave_one_out(
-            basis.columns() * scale[:, None], target * scale
+            basis.columns() * scale[:, None], forward(self.sign * f) * scale
         )
 
-    def _scale(self, order: Sequence[int]) -> Array:
-        return self.basis.columns(order) @ self.coefficients
+    def _seen(self, order: Sequence[int] | None = None) -> Array:
+        r = self.basis.U.shape[1]
+        return self.basis.columns(order or [0] * r) @ self.coefficients
+
+    def _inverse(self, which: int) -> Array:
+        """The inverse of the target's function, or its derivative, at the fitted values."""
+        t = self._seen()
+        if self.target in ("1/y", "1/y^2", "y^2"):  # a fit may stray below zero where f does not
+            low = np.abs(t[t > 0]).min() if (t > 0).any() else 1.0
+            t = np.maximum(t, low)
+        return self.sign * TARGETS[self.target][2 + which](t)
 
     def interior(self) -> NDArray[np.bool_]:
         """Rows away from the faces of the box, where derivatives are sharp."""
@@ -140,30 +165,31 @@ class Surrogate:
 
     def values(self) -> Array:
         """The surrogate's f on the rows."""
-        value = self._scale([0] * self.basis.U.shape[1])
-        return np.sign(self.f) * np.exp(value) if self.log_target else value
+        return self._inverse(0)
 
-    def gradients(self) -> Array:
-        """df/du_i on the rows, (n, r)."""
-        r, f = self.basis.U.shape[1], self.values()
+    def _slopes(self) -> Array:
+        """Slopes of what is fitted, (n, r)."""
+        r = self.basis.U.shape[1]
         out = np.empty_like(self.basis.U)
         for i in range(r):
-            g = self._scale([int(k == i) for k in range(r)])
-            g = g * f if self.log_target else g
+            g = self._seen([int(k == i) for k in range(r)])
             out[:, i] = g / self.basis.U[:, i] if self.basis.logs else g
         return out
 
+    def gradients(self) -> Array:
+        """df/du_i on the rows, (n, r)."""
+        return self._slopes() * self._inverse(1)[:, None]
+
     def hessian(self) -> Array:
         """d2f/du_i du_j on the rows for i != j, (n, r, r); the diagonal is left zero."""
-        r, f, G = self.basis.U.shape[1], self.values(), self.gradients()
-        out = np.zeros((len(f), r, r))
+        r, G = self.basis.U.shape[1], self._slopes()
+        first, second = self._inverse(1), self._inverse(2)
+        out = np.zeros((len(self.f), r, r))
         for i, j in itertools.combinations(range(r), 2):
-            h = self._scale([int(k in (i, j)) for k in range(r)])
+            h = self._seen([int(k in (i, j)) for k in range(r)])
             if self.basis.logs:
                 h = h / (self.basis.U[:, i] * self.basis.U[:, j])
-            if self.log_target:
-                h = f * h + G[:, i] * G[:, j] / f
-            out[:, i, j] = out[:, j, i] = h
+            out[:, i, j] = out[:, j, i] = first * h + second * G[:, i] * G[:, j]
         return out
 
 
@@ -178,31 +204,36 @@ def fit_surrogate(
     if r == 0:
         return None
     columns = max(r + 1, min(columns, n // 3))
-    modes = [(False, False)]
-    if all(definite(u) for u in U.T):
-        modes.append((True, False))
-    if definite(f):
-        modes += [(logs, True) for logs, _ in list(modes)]
+    kinds = (False, True) if all(definite(u) for u in U.T) else (False,)
+    modes = [(logs, seen) for seen in (("y", "log y") if definite(f) else ("y",)) for logs in kinds]
     grid = sorted({_feasible(r, min(columns, c)) for c in (10, 35, 130)})
     fits: list[Surrogate] = []
     for degree in grid:
-        same = [Surrogate(Basis(U, degree, logs), f, weight, log_y) for logs, log_y in modes]
+        same = [Surrogate(Basis(U, degree, logs), f, weight, seen) for logs, seen in modes]
         fits += same
         same.sort(key=lambda s: s.loo)
-        modes = [(s.basis.logs, s.log_target) for s in same[:2]]
+        modes = [(s.basis.logs, s.target) for s in same[:2]]
     best = min(fits, key=lambda s: s.loo)
+    if best.loo > 0.02 * np.std(f * weight) and definite(f):
+        fits = [
+            Surrogate(Basis(U, degree, logs), f, weight, seen)
+            for degree in grid[1:]
+            for seen in RESCUE
+            for logs in kinds
+        ]
+        best = min([best, *fits], key=lambda s: s.loo)
     if best.loo > hopeless:
         return best
     if best.loo > 0.02 * np.std(f * weight):
         columns = min(2 * columns, n // 3)
-    logs, log_y, start = best.basis.logs, best.log_target, best.basis.degree
+    logs, seen, start = best.basis.logs, best.target, best.basis.degree
     last, step = _feasible(r, columns), 1 if r > 2 else 2
     for degrees in (range(start + step, last + 1, step), range(start - 1, 0, -1)):
         worse = 0
         for degree in degrees:  # up while it helps, else down: noise wants a low degree
             if degree in grid:
                 continue
-            trial = Surrogate(Basis(U, degree, logs), f, weight, log_y)
+            trial = Surrogate(Basis(U, degree, logs), f, weight, seen)
             worse = 0 if trial.loo < best.loo else worse + 1
             best = min(best, trial, key=lambda s: s.loo)
             if worse == 2:

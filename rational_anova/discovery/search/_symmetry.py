@@ -15,11 +15,13 @@ from fractions import Fraction
 import numpy as np
 import sympy as sp
 
+from ._links import SLOPES, Link
 from ._relevance import relevant
 from ._state import State
 from ._surrogate import Array, definite
 
 SLACK = 1.08  # a reduced table may have so many times the leave-one-out error of the one before
+POOR = 0.02  # leave-one-out error of a surrogate whose slopes are rough guides
 FLOOR = 1e-8  # below this error any reduction is taken as exact
 
 
@@ -56,7 +58,7 @@ def reduce_table(state: State, deadline: float) -> list[State]:
 def _best_reduction(state: State, deadline: float) -> State | None:
     """The first symmetry that holds; of a poor surrogate, the one that holds best."""
     allowed = max(SLACK * state.loo, FLOOR)
-    poor, kept = state.loo > 0.02, []
+    poor, kept = state.loo > POOR, []
     for guess in guesses(state):
         if time.monotonic() > deadline:
             break
@@ -66,7 +68,7 @@ def _best_reduction(state: State, deadline: float) -> State | None:
         trial = trial.fitted(hopeless=30 * allowed)
         if trial.loo <= allowed:
             kept.append(trial)
-            if not poor or len(kept) == 8 or trial.loo < 0.2 * state.loo:
+            if not poor or len(kept) == 10 or trial.loo < 0.2 * state.loo:
                 break
     return min(kept, key=lambda t: t.loo, default=None)
 
@@ -83,8 +85,11 @@ def guesses(state: State) -> Iterator[Guess]:
     # a poor surrogate: more is tried, and the refit decides
     tolerance = min(0.8, max(0.3, 8 * state.loo))
     factors = power_factors(state, f[:, 0], U * G, tolerance)
-    if len(factors) > 1:
-        yield Guess(0, lambda: drop_factors(state, factors))
+    # of a poor surrogate one factor at a time: its slopes are not good enough for all at once
+    for whole in (False, True) if state.loo < POOR else ():
+        some = [t for t in factors if not whole or t[2].is_Integer]
+        if len({t[1] for t in some}) > 1 and (not whole or some != factors):
+            yield Guess(0, lambda some=some: drop_factors(state, some))  # type: ignore[misc]
     for one in factors:
         yield Guess(one[0], lambda one=one: drop_factors(state, [one]))  # type: ignore[misc]
     others = sorted(translations(state, U, G, tolerance), key=lambda g: g.violation)[:5]
@@ -95,6 +100,28 @@ def guesses(state: State) -> Iterator[Guess]:
         # with a free number more it fits more easily, so that it comes after its equals
         others.append(Guess(one[0] + 0.1, lambda one=one: drop_offset(state, *one[1:])))  # type: ignore[misc]
     yield from sorted(others, key=lambda g: g.violation)
+
+
+def hidden_factors(state: State, link: Link) -> float:
+    """How well some variable is a power factor of g(y): the least violation, infinite if none."""
+    surrogate = state.surrogate
+    if surrogate is None:
+        return np.inf
+    rows = surrogate.interior()
+    f, G = surrogate.values()[rows], surrogate.gradients()[rows]
+    with np.errstate(all="ignore"):
+        t, slope = link.forward(f), SLOPES[link.name][0](f)
+        weight = state.weight[rows] / np.maximum(np.abs(slope), 1e-300)
+        L = state.U[rows] * G * (slope * weight)[:, None]
+        t = t * weight
+    if not (np.isfinite(t).all() and np.isfinite(L).all()):
+        return np.inf
+    best = np.inf
+    for i in range(L.shape[1]):
+        a = float(L[:, i] @ t / (t @ t))
+        if abs(nearest(a)) >= sp.Rational(1, 3) and definite(state.U[:, i]):
+            best = min(best, float(np.linalg.norm(L[:, i] - a * t) / np.linalg.norm(L[:, i])))
+    return best
 
 
 def power_factors(
@@ -111,6 +138,11 @@ def power_factors(
         free = np.linalg.norm(L[:, i] - raw * f) / np.linalg.norm(f)
         if violation < tolerance:
             found.append((float(violation), i, a))
+        whole = sp.Integer(round(raw))
+        if whole not in (a, 0) and abs(raw - float(whole)) < 0.35:  # the slopes may be off
+            far = np.linalg.norm(L[:, i] - float(whole) * f) / np.linalg.norm(f)
+            if far < tolerance:
+                found.append((float(far), i, whole))
         if abs(raw) > 0.05 and free < min(tolerance, 0.3 * violation):  # a power such as 1.852
             found.append((float(free) + 0.02, i, sp.Float(raw, 15)))
     found.sort(key=lambda t: t[0])

@@ -24,6 +24,8 @@ FUNCTIONS: dict[str, tuple[Callable, Callable, float]] = {
     "log": (lambda z, c: np.log(z), lambda z, c: sp.log(z), 3.5),
     "log(1+)": (lambda z, c: np.log1p(c * z), lambda z, c: sp.log(1 + c * z), 5.0),
     "sqrt(1+)": (lambda z, c: np.sqrt(1 + c * z), lambda z, c: sp.sqrt(1 + c * z), 5.0),
+    "log(1-)": (lambda z, c: np.log1p(-c * z), lambda z, c: sp.log(1 - c * z), 4.5),
+    "sqrt(1-)": (lambda z, c: np.sqrt(1 - c * z), lambda z, c: sp.sqrt(1 - c * z), 4.5),
     "power": (lambda z, c: z**c, lambda z, c: z**c, 3.0),
     "coth": (lambda z, c: 1 / np.tanh(c * z), lambda z, c: 1 / sp.tanh(c * z), 4.5),
     "tanh": (lambda z, c: np.tanh(c * z), lambda z, c: sp.tanh(c * z), 4.0),
@@ -36,11 +38,27 @@ class Atom:
 
     function: str
     argument: Powers
+    logged: int | None = None  # a variable that enters the argument by its logarithm
+    shift: int = 0  # or by that of 1 + itself
 
     @property
     def cost(self) -> float:
         """Of the function, and of an argument that is more than a variable."""
-        return FUNCTIONS[self.function][2] + sum(map(abs, self.argument)) - 1
+        return FUNCTIONS[self.function][2] + sum(map(abs, self.argument)) - 1 + self.shift
+
+    def z(self, U: Array) -> Array:
+        """The argument on the rows."""
+        if self.logged is not None:
+            U = U.copy()
+            U[:, self.logged] = np.log(self.shift + U[:, self.logged])
+        return monomial(self.argument, U)
+
+    def z_expression(self, u: Sequence[sp.Symbol]) -> sp.Expr:
+        """The argument in sympy."""
+        inner = list(u)
+        if self.logged is not None:
+            inner[self.logged] = sp.log(self.shift + u[self.logged])
+        return monomial_expression(self.argument, inner)
 
 
 @dataclass(frozen=True)
@@ -61,8 +79,7 @@ class Term:
         out = monomial_expression(self.powers, u)
         if self.atom is None:
             return out
-        z = monomial_expression(self.atom.argument, u)
-        return out * FUNCTIONS[self.atom.function][1](z, rate)
+        return out * FUNCTIONS[self.atom.function][1](self.atom.z_expression(u), rate)
 
 
 def monomial_expression(powers: Powers, u: Sequence[sp.Symbol]) -> sp.Expr:
@@ -96,8 +113,7 @@ def columns(terms: Sequence[Term], U: Array, rate: float) -> Array:
             out[:, k] = monomials[term.powers]
             if term.atom is not None:
                 if term.atom not in atoms:
-                    z = monomial(term.atom.argument, U)
-                    atoms[term.atom] = FUNCTIONS[term.atom.function][0](z, rate)
+                    atoms[term.atom] = FUNCTIONS[term.atom.function][0](term.atom.z(U), rate)
                 out[:, k] *= atoms[term.atom]
     return out
 
@@ -157,8 +173,11 @@ def families(U: Array, forbidden: frozenset[str] = frozenset()) -> list[Family]:
             out.append(Family(f"exp {label}", _atoms(argument, "exp", "exp-"), (0.05, 30)))
         if plain and "log" not in forbidden and (z > 0).all():
             out.append(Family(f"log {label}", _atoms(argument, "log")))
-        if r == 1 and "log" not in forbidden and (z > 0).all():
+        if "log" not in forbidden and (z > 0).all() and (r == 1 or not single):
             out.append(Family(f"log(1 + {label})", _atoms(argument, "log(1+)"), (0.1, 100)))
+        if "log" not in forbidden and (z > 0).all() and z.max() < 1:
+            atoms = _atoms(argument, "log(1-)") + (_atoms(argument, "log") if r == 1 else ())
+            out.append(Family(f"log(1 - {label})", atoms))
         if r == 1 and "sqrt" not in forbidden and (z > 0).all():
             out.append(Family(f"sqrt(1 + {label})", _atoms(argument, "sqrt(1+)"), (0.1, 100)))
         if plain and (z > 0).all():
@@ -172,6 +191,12 @@ def families(U: Array, forbidden: frozenset[str] = frozenset()) -> list[Family]:
             label = str(monomial_expression(one, sp.symbols("u0:2")))
             atoms = (*_atoms(both, "cos", "sin"), *_atoms(one, "cos", "sin"))
             out.append(Family(f"beats {label}", atoms))
+    if r == 2 and "power" not in forbidden:
+        for j in (0, 1):
+            for shift in (0, 1):
+                if (U[:, j] + shift > 0).all():
+                    atoms = tuple(Atom(f, (1.0, 1.0), j, shift) for f in ("exp", "exp-"))
+                    out.append(Family(f"exponent {1 - j} {shift}", atoms))
     return out
 
 
