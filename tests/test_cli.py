@@ -1,7 +1,9 @@
 """The command, as its user would call it."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,17 +14,30 @@ import rational_anova as ra
 from rational_anova.cli import app
 
 run = CliRunner().invoke
+ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.slow
 def test_demo(tmp_path):
-    picture = tmp_path / "new" / "demo.png"
-    result = run(app, ["demo", "--picture", str(picture)])
+    picture, page = tmp_path / "new" / "demo.png", tmp_path / "new" / "demo.html"
+    result = run(app, ["demo", "--picture", str(picture), "--report", str(page)])
     assert result.exit_code == 0, result.output
-    assert "bar RMSE on the 80 rows it has not seen" in result.output
-    assert "softplus" in result.output
+    (law,) = re.findall(r"^P \[bar\] = .*$", result.output, re.M)
+    assert re.fullmatch(r"P \[bar\] = 0\.083\d+\*T/\(V - 0\.042\d+\) - 3\.6\d+/V\*\*2", law)
+    assert law in (ROOT / "README.md").read_text(), "the README shows what the demo prints"
+    words = ("error       rmse", "c2          -3.6", "domain      proven", "rows that it has not")
+    assert all(part in result.output for part in words)
     pixels = image.imread(picture)
     assert pixels.shape[0] > 400
     assert pixels.std() > 0.05
+    assert "measured P" in page.read_text()
+
+
+def test_the_table_of_the_demo_is_made_by_its_program():
+    from experiments.discovery.demo_table import PATH, text
+
+    assert PATH.read_text() == text()
+    assert text().count("\n") == 401
 
 
 def test_budget():
@@ -73,7 +88,7 @@ def test_installed_command():
         [sys.executable, "-c", "from rational_anova.cli import app; app()", "--help"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert all(word in result.stdout for word in ("demo", "budget", "show"))
+    assert all(word in result.stdout for word in ("demo", "discover", "budget", "show"))
 
 
 @pytest.mark.slow

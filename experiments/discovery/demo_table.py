@@ -1,7 +1,7 @@
 """The table of `ran demo`: carbon dioxide by the van der Waals law, with noise as of a gauge.
 
-T / K is uniform in 280 to 460, V / (L/mol) log-uniform in 0.1 to 2. P / bar has noise of 0.5% of its
-spread in every row, and two decimals.
+T / K is uniform in 280 to 460, V / (L/mol) log-uniform in 0.1 to 2. P / bar has noise of 0.5% of
+its spread in every row, and two decimals.
 
 python -m experiments.discovery.demo_table
 """

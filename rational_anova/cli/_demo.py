@@ -19,7 +19,8 @@ from ._progress import spinner
 _UNITS = {"T": "K", "V": "L/mol", "P": "bar"}
 # What the pressures of the table were computed with; experiments/discovery/demo_table.py.
 _TRUTH = "0.083145*T/(V - 0.04267) - 3.64/V**2"
-_ISOTHERMS, _NEAR = (290, 330, 380, 440), 6  # K
+_ISOTHERMS = (290, 330, 370, 410, 450)  # K
+_COLORS = "plasma"
 
 
 def run_demo(console: Console, picture: Path, report: Path) -> None:
@@ -38,7 +39,7 @@ def run_demo(console: Console, picture: Path, report: Path) -> None:
     say(f"\n{law.summary()}\n")
     say(f"The table was made with P = {_TRUTH}, then the noise.")
     _draw(law, table, picture)
-    notes = ["Made with the van der Waals law of carbon dioxide, and noise of 0.5% of the spread of P."]
+    notes = ["Made with the van der Waals law of carbon dioxide; the noise is 0.5% of the spread."]
     write_report(law, report, table, "P", notes)
     say(f"picture: {picture}\nreport: {report}")
 
@@ -49,26 +50,30 @@ def _read() -> pd.DataFrame:
 
 
 def _draw(law: Law, table: pd.DataFrame, path: Path) -> None:
-    from matplotlib import ticker
+    from matplotlib import colormaps, ticker
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 5.4), layout="constrained")
-    axes = figure.subplots()
+    figure = Figure(figsize=(11, 4.8), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=[3, 2])
+    dots = left.scatter(table["V"], table["P"], c=table["T"], s=12, cmap=_COLORS)
     volume = np.geomspace(table["V"].min(), table["V"].max(), 300)
-    for place, temperature in enumerate(_ISOTHERMS):
+    for temperature in _ISOTHERMS:
         rows = pd.DataFrame({"T": float(temperature), "V": volume})
-        near = table[np.abs(table["T"] - temperature) <= _NEAR]
-        color = f"C{place}"
-        axes.plot(volume, law.predict(rows), color=color, label=f"{temperature} K")
-        axes.plot(near["V"], near["P"], "o", color=color, markersize=4, alpha=0.7)
-    left = rf"${law.target} = {law.latex()}$".replace(r"\frac", r"\dfrac")
-    axes.set_title(left if law.found else f"No compact law found:\n{left}", fontsize=14, pad=12)
-    axes.set(xlabel="molar volume V / (L/mol)", ylabel="pressure P / bar", xscale="log")
-    axes.legend(title=f"lines: the law\ndots: rows within {_NEAR} K", frameon=False)
-    axes.xaxis.set_major_locator(ticker.FixedLocator([0.1, 0.2, 0.5, 1, 2]))
-    axes.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
-    axes.xaxis.set_minor_locator(ticker.NullLocator())
-    axes.spines[["top", "right"]].set_visible(False)
+        color = colormaps[_COLORS](dots.norm(temperature))
+        left.plot(volume, law.predict(rows), color=color, linewidth=1)
+    left.set(ylabel="pressure P / bar", title="dots: the table; lines: isotherms of the law")
+    over = table["P"] - law.predict(table[["T", "V"]])
+    right.scatter(table["V"], over, c=table["T"], s=12, cmap=_COLORS)
+    right.axhline(0, color="gray", linewidth=1)
+    right.set(ylabel="P measured - P by the law / bar", title="what the law leaves over")
+    figure.colorbar(dots, ax=right, label="temperature T / K")
+    for axes in (left, right):
+        axes.set(xlabel="molar volume V / (L/mol)", xscale="log")
+        axes.xaxis.set_major_locator(ticker.FixedLocator([0.1, 0.2, 0.5, 1, 2]))
+        axes.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
+        axes.xaxis.set_minor_locator(ticker.NullLocator())
+    formula = rf"${law.target} = {law.latex()}$".replace(r"\frac", r"\dfrac")
+    figure.suptitle(formula if law.found else "No compact law found", fontsize=14)
     content = io.BytesIO()
     figure.savefig(content, dpi=120, format="png")
     write_whole(path, content.getvalue())

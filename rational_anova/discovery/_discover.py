@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
+from numpy.typing import NDArray
 
 from .. import _validation as check
 from .finish._assemble import COMPACT, NUMBERS, assemble
@@ -16,12 +17,14 @@ from .finish._forms import forms
 from .finish._rewrite import rewritten
 from .finish._simplify import simplified
 from .law._law import Law
-from .search._solve import Counter, Search, solve
+from .search._basis import Array
+from .search._judge import Counter, Search
+from .search._solve import solve
 from .search._state import State
-from .search._surrogate import Array
 from .search._template import Data, Template
 from .table._table import Table, prepare
 
+Rows = NDArray[np.int64]
 SEARCHED = 3000  # rows that the search looks at
 FITTED = 20000  # rows that the numbers are fitted to
 FUNCTIONS = ("sin", "cos", "exp", "log", "sqrt", "tanh", "power")
@@ -142,7 +145,7 @@ def _found(
     return assemble(table, best + laws, rows, counter, state, known, limit, start, noise)
 
 
-def _split(n: int, seed: int) -> tuple[Array, Array]:
+def _split(n: int, seed: int) -> tuple[Rows, Rows]:
     """Rows to search on and rows held out: a seventh, of fifty rows or more."""
     order = np.random.default_rng(seed).permutation(n)
     held = order[: n // 7] if n >= 50 else order[:0]
@@ -150,7 +153,7 @@ def _split(n: int, seed: int) -> tuple[Array, Array]:
     return np.sort(rest[:SEARCHED]), np.sort(held)
 
 
-def _data(table: Table, rows: Array | None) -> Data:
+def _data(table: Table, rows: Rows | None) -> Data:
     X, y = (table.X, table.y) if rows is None else (table.X[rows], table.y[rows])
     spread = float(np.std(table.y)) or float(np.abs(table.y).max()) or 1.0
     known = tuple((sp.Symbol(name), value) for name, value in table.known.items())

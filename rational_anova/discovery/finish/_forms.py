@@ -1,7 +1,7 @@
 """Other forms of a law with free numbers: which of them is 1, and partial fractions.
 
-The same function can be written with other numbers: a x / (1 + b x) is (a/b) x / (1/b + x). The form
-in which the numbers come out simple, or in which some can be left out, is the one to keep.
+The same function can be written with other numbers: a x / (1 + b x) is (a/b) x / (1/b + x). The
+form in which the numbers come out simple, or in which some can be left out, is the one to keep.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from ..search._template import Template
 
 
 def forms(template: Template) -> Iterator[Template]:
-    """Forms of the law, that of textbooks first: the leading term of a denominator has no number."""
+    """Forms of the law, the textbooks' first: leading terms of denominators without numbers."""
     seen = set()
     law = template.law
-    apart = within(2.0, lambda: list(partial_fractions(law)), [])
+    apart: list[sp.Expr] = within(2.0, lambda: list(partial_fractions(law)), [])
     whole = within(1.0, lambda: sp.together(law), law)
     for form in (monic(whole), monic(law), law, *(f for a in apart for f in (monic(a), a))):
         if form not in seen:

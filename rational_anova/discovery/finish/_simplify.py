@@ -14,7 +14,7 @@ from ..search._least_squares import simple_cost
 from ..search._template import ROUNDING, Data, Template
 
 SHORT = 12  # fractions up to this are written into the formula
-WORSE = 4.0  # twice the log likelihood that a simpler number may cost: two standard errors
+WORSE = 6.8  # twice the log likelihood that a simpler number may cost: 2.6 standard errors
 
 
 def simplified(
@@ -29,7 +29,7 @@ def simplified(
 
 
 def as_good(trial: Template, template: Template, rows: int) -> bool:
-    """Whether the fit of the trial is as good as that of the template, to two standard errors."""
+    """Whether the fit of the trial is as good as that of the template, to 2.6 standard errors."""
     low = max(template.error, ROUNDING)
     return bool(
         np.isfinite(trial.error) and 2 * rows * np.log(max(trial.error, ROUNDING) / low) < WORSE
@@ -77,7 +77,7 @@ def with_exact_numbers(
         i = todo[int(np.argmin(relative))]
         symbol, value = template.parameters[i], float(template.values[i])
         exact_fit = template.error < EXACT
-        near = max(2 * errors[i], 1e-9 * abs(value) if exact_fit else 0.0)
+        near = max(2.6 * errors[i], 1e-9 * abs(value) if exact_fit else 0.0)
         for exact in _choices(value, near, constants, known):
             short = not exact.is_Rational or max(abs(exact.p), exact.q) <= SHORT
             if short:
@@ -127,7 +127,7 @@ def with_tied_numbers(template: Template, data: Data) -> Template:
                 slope = np.array([-ratio / values[i], 1 / values[i]])
                 block = cov[np.ix_([i, j], [i, j])]
                 error = float(np.sqrt(max(slope @ block @ slope, 0.0)))
-                exact = snap(ratio, max(2 * error, 1e-9 * abs(ratio)))
+                exact = snap(ratio, max(2.6 * error, 1e-9 * abs(ratio)))
                 if exact is None or not exact.is_Rational or max(abs(exact.p), exact.q) > 6:
                     continue
                 trial = tied(template, j, exact * template.parameters[i]).refined(data)

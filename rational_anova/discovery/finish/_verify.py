@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..search._surrogate import Array
+from ..search._basis import Array
 from ..search._template import Data, Template
 
 CHANCE = 10.0  # by so much, in twice the log likelihood, a law must beat a constant

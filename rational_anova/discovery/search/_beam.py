@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ._basis import Array
 from ._candidate import Candidate
 from ._links import Link
 from ._state import ALL, Rows, State
-from ._surrogate import Array
 from ._terms import Term, columns
 
 Sets = Sequence[tuple[int, ...]]
+Index = NDArray[np.int64]  # supports, one a row
 
 
 class System:
@@ -54,14 +56,14 @@ class System:
         if self.usable:
             self.gram, self.cross = self.M.T @ self.M, self.M.T @ self.b
 
-    def solve(self, supports: Array) -> Array:
+    def solve(self, supports: Index) -> Array:
         """Coefficients of many supports of one size, (K, size)."""
         G = self.gram[supports[:, :, None], supports[:, None, :]]
         G = G + 1e-14 * np.eye(supports.shape[1])
         theta = np.linalg.solve(G, self.cross[supports][..., None])[..., 0]
         return theta / self.norms[supports]
 
-    def errors(self, supports: Array, theta: Array) -> Array:
+    def errors(self, supports: Index, theta: Array) -> Array:
         """Relative error in y of each explicit law; infinite where 1 + q changes sign."""
         n_p, K = len(self.P), len(supports)
         full = np.zeros((K, len(self.norms)))
@@ -75,7 +77,7 @@ class System:
         out[bad] = np.inf
         return out
 
-    def candidate(self, support: Sequence[int], exact: bool = False) -> Candidate:
+    def candidate(self, support: Sequence[int] | Index, exact: bool = False) -> Candidate:
         """The candidate of one support; `exact` solves anew by orthogonal factors."""
         index = np.asarray(support)
         if exact:
@@ -93,7 +95,7 @@ class System:
         )
 
 
-def beam(system: System, q_sets: Sets, most: int, width: int) -> Iterator[tuple[int, Array]]:
+def beam(system: System, q_sets: Sets, most: int, width: int) -> Iterator[tuple[int, Index]]:
     """Supports (forced q terms first) of one more p term at a time: (size, (K, size))."""
     n_p = len(system.P)
     for size in sorted({len(q) for q in q_sets}):
@@ -112,10 +114,10 @@ def beam(system: System, q_sets: Sets, most: int, width: int) -> Iterator[tuple[
                 best = np.argpartition(-flat, min(room * (k + 1), flat.size) - 1)[: room * (k + 1)]
                 best = best[np.argsort(-flat[best])]
                 best = best[np.isfinite(flat[best])]
-                sets = np.column_stack([supports[rows[best // n_p]][:, size:], best % n_p])
-                sets = np.sort(sets, 1)
-                first = np.sort(np.unique(sets, axis=0, return_index=True)[1])[:room]
-                chosen = sets[first]
+                grown_by = np.column_stack([supports[rows[best // n_p]][:, size:], best % n_p])
+                grown_by = np.sort(grown_by, 1)
+                first = np.sort(np.unique(grown_by, axis=0, return_index=True)[1])[:room]
+                chosen = grown_by[first]
                 if not len(chosen):
                     continue
                 grown.append(np.column_stack([np.tile(forced[g], (len(chosen), 1)), chosen]))
@@ -126,7 +128,7 @@ def beam(system: System, q_sets: Sets, most: int, width: int) -> Iterator[tuple[
             yield size + k, supports
 
 
-def _gains(system: System, supports: Array) -> Array:
+def _gains(system: System, supports: Index) -> Array:
     """By how much each p term would lower the squared error of each support, (K, n_p)."""
     n = len(system.P)
     if supports.shape[1] == 0:
@@ -150,9 +152,9 @@ def _gains(system: System, supports: Array) -> Array:
 
 def best_of(
     system: System, q_sets: Sets, most: int, width: int, keep: int
-) -> list[tuple[float, Array]]:
+) -> list[tuple[float, Index]]:
     """The `keep` best supports of each size with their errors."""
-    found: dict[int, list[tuple[float, Array]]] = {}
+    found: dict[int, list[tuple[float, Index]]] = {}
     for size, supports in beam(system, q_sets, most, width):
         with np.errstate(all="ignore"):
             theta = system.solve(supports)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import sympy as sp
 
+from ._basis import Array
 from ._least_squares import levenberg_marquardt, number_cost, standard_errors
 from ._links import Link
 from ._state import ALL, Rows, State
-from ._surrogate import Array
 from ._terms import Term, columns
 
 EXACT = 1e-10  # a relative error that no approximation of few terms reaches by chance
@@ -149,7 +149,7 @@ def without(candidate: Candidate, gone: Sequence[int]) -> Candidate:
 
 
 def pruned(candidate: Candidate, floor: float = EXACT) -> Candidate:
-    """Terms dropped, weakest first: while the error stays at the floor, or the score gets better."""
+    """Terms dropped, weakest first, while the error stays at the floor or the score gets better."""
     exact = candidate.error < floor
     while len(candidate.p) + len(candidate.q) > 1:
         m, k = len(candidate.p), len(candidate.p) + len(candidate.q)

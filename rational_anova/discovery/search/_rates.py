@@ -9,13 +9,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from ._beam import System
+from ._basis import Array
+from ._beam import Index, System
 from ._candidate import EXACT, Candidate
+from ._families import Family, families
 from ._links import Link
 from ._search import allowed_links, thin
+from ._sharpen import sharpened
 from ._state import State
-from ._surrogate import Array
-from ._terms import FUNCTIONS, Family, Term, families, monomial, monomials
+from ._terms import Term, monomials
 
 ROWS = 200  # that the scan looks at
 KEPT = {1: 3, 2: 4, 3: 4}  # supports of each size that are refined
@@ -80,16 +82,16 @@ def rates_of(state: State, family: Family) -> Array:
     return np.geomspace(low, high, 28) / max(float(np.median(z)), 1e-300)
 
 
-def _supports(P: Sequence[Term], Q: Sequence[Term]) -> dict[int, Array]:
+def _supports(P: Sequence[Term], Q: Sequence[Term]) -> dict[int, Index]:
     """Up to three p terms, or up to two over one q term, with a rate somewhere in it."""
     n, terms = len(P), [*P, *Q]
-    singles = [(i,) for i in range(n)]
-    pairs = list(itertools.combinations(range(n), 2))
+    singles: list[tuple[int, ...]] = [(i,) for i in range(n)]
+    pairs: list[tuple[int, ...]] = list(itertools.combinations(range(n), 2))
     sets: dict[int, list[tuple[int, ...]]] = {1: singles, 2: list(pairs), 3: []}
     if n <= 16:
         sets[3] += itertools.combinations(range(n), 3)
     for j in range(n, n + len(Q)):
-        sets[2] += [(i, j) for (i,) in singles]
+        sets[2] += [(*single, j) for single in singles]
         sets[3] += [(*pair, j) for pair in pairs]
     rated = np.array([t.rated for t in terms])
     out = {}
@@ -129,7 +131,7 @@ def _refined(state: State, link: Link, family: Family, best: float) -> Iterator[
 
 
 def _best(
-    systems: Sequence[System], gram: Array, cross: Array, supports: Array, keep: int
+    systems: Sequence[System], gram: Array, cross: Array, supports: Index, keep: int
 ) -> list[Candidate]:
     """Candidates of the supports with the least errors, each at its best rate.
 
@@ -147,7 +149,7 @@ def _best(
     order = np.argsort(left.min(0))[:PROMISING]
     supports, at = supports[order], at[order]
     low, high = rates[np.maximum(at - 1, 0)], rates[np.minimum(at + 1, len(rates) - 1)]
-    where, error = _sharpened(systems[0], supports, low, high)
+    where, error = sharpened(systems[0], supports, low, high)
     found = []
     for k in np.argsort(error)[: 3 * keep]:
         s = systems[0]
@@ -157,53 +159,3 @@ def _best(
             found.append((float(system.errors(support, system.solve(support))[0]), system, k))
     found = sorted((t for t in found if np.isfinite(t[0])), key=lambda t: t[0])
     return [system.candidate(supports[k]) for _, system, k in found[:keep]]
-
-
-def _sharpened(system: System, supports: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    """The rate of each support by golden section, all at once, and the squared residual there."""
-    terms = [*system.P, *system.Q]
-    state, rows = system.state, system.rows
-    U, n_p = state.U[rows], len(system.P)
-    with np.errstate(all="ignore"):
-        plain = np.stack([monomial(t.powers, U) for t in terms], 0)
-    plain[n_p:] *= -system.target
-    plain *= system.weight
-    b = system.b
-    arguments = {t.atom: t.atom.z(U) for t in terms if t.atom is not None}
-
-    def residual(rate: Array) -> Array:
-        lifted = {}
-        for atom in arguments:
-            lifted[atom] = FUNCTIONS[atom.function][0](arguments[atom][None, :], rate[:, None])
-        C = np.empty((len(supports), supports.shape[1], len(b)))
-        for column in range(supports.shape[1]):
-            for j in np.unique(supports[:, column]):
-                who = supports[:, column] == j
-                C[who, column] = plain[j]
-                if terms[j].atom is not None:
-                    C[who, column] *= lifted[terms[j].atom][who]
-        norms = np.linalg.norm(C, axis=2, keepdims=True)
-        C /= np.where(norms > 0, norms, 1.0)
-        G = C @ C.transpose(0, 2, 1) + 1e-14 * np.eye(C.shape[1])
-        bad = ~np.isfinite(G).all((1, 2))
-        G[bad], C[bad] = np.eye(C.shape[1]), 0.0
-        theta = np.linalg.solve(G, (C @ b)[..., None])
-        out: Array = ((b - (theta * C).sum(1)) ** 2).sum(1)
-        return out
-
-    golden = (np.sqrt(5) - 1) / 2
-    with np.errstate(all="ignore"):
-        a, d = high - golden * (high - low), low + golden * (high - low)
-        ra, rd = residual(a), residual(d)
-        for _ in range(18):
-            left = ra < rd
-            low, high = np.where(left, low, a), np.where(left, d, high)
-            new = np.where(left, high - golden * (high - low), low + golden * (high - low))
-            r = residual(new)
-            a, d, ra, rd = (
-                np.where(left, new, d),
-                np.where(left, a, new),
-                np.where(left, r, rd),
-                np.where(left, ra, r),
-            )
-    return np.where(ra < rd, a, d), np.minimum(ra, rd)

@@ -9,12 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from ._basis import Array, definite
 from ._beam import System, best_of
 from ._candidate import EXACT, Candidate, pruned
+from ._families import Family, families
 from ._links import LINKS, Link
 from ._state import ALL, Rows, State
-from ._surrogate import Array, definite
-from ._terms import Family, Term, columns, families, monomials, polynomial
+from ._terms import Term, columns, monomials, polynomial
 
 CAP = 160  # columns of a null space
 
@@ -86,9 +87,7 @@ def _quotient(
 
     rest = [j for j in range(len(Q)) if j != lead]
     theta = np.r_[p, q[rest]] / q[lead]
-    return Candidate(
-        state, link, tuple(map(over, P)), tuple(over(Q[j]) for j in rest), theta
-    )
+    return Candidate(state, link, tuple(map(over, P)), tuple(over(Q[j]) for j in rest), theta)
 
 
 def monomial_terms(state: State) -> tuple[list[Term], list[Term]]:

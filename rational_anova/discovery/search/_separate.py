@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ._basis import Array, Basis, definite, leave_one_out, top_degree
 from ._links import LINKS, SLOPES, Link
 from ._state import State
-from ._surrogate import Array, Basis, definite, leave_one_out, top_degree
+
 
 @dataclass(frozen=True)
 class Split:

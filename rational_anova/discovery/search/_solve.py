@@ -2,54 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-import sympy as sp
 
-from ._candidate import EXACT, Candidate, pruned
+from ._candidate import EXACT, Candidate
+from ._factors import hidden_factors
+from ._judge import Search, adequate, constant, finished, judged, polished, settled
 from ._links import LINKS, USUAL
 from ._rates import scanned_rates
 from ._search import lifts, null_space, rational_terms
 from ._separate import sums
 from ._state import State
-from ._symmetry import hidden_factors, reduce_table
-from ._template import Data, Template
-from ._terms import Term
+from ._symmetry import reduce_table
+from ._template import Template
 from ._varying import varying
 
 DEEP = 3  # how often a table may be cut into parts
 PATIENCE = 5.0  # seconds for simpler laws, once one at the level of the noise is there
-
-
-@dataclass
-class Counter:
-    """How many formulas were weighed."""
-
-    candidates: int = 0
-
-
-@dataclass
-class Search:
-    """What a search may use; the deadline may move nearer while it runs."""
-
-    data: Data
-    deadline: float
-    counter: Counter
-    forbidden: frozenset[str] = frozenset()
-    report: Callable[[str], None] = lambda text: None
-
-    @property
-    def over(self) -> bool:
-        """Whether the time is up."""
-        return time.monotonic() > self.deadline
-
-    def share(self, part: float) -> Search:
-        """The same with a part of the time that is left."""
-        now = time.monotonic()
-        return replace(self, deadline=now + part * (self.deadline - now))
 
 
 def solve(state: State, search: Search, depth: int = 0) -> list[Template]:
@@ -60,7 +31,7 @@ def solve(state: State, search: Search, depth: int = 0) -> list[Template]:
     noise = max(min(s.loo for s in chain), 1e-15)
     pool: list[Candidate] = []
     found: list[Template] = []
-    patience = np.inf
+    patient = False
     tables = [final, *[s for s in chain[-2::-1] if s.U.shape[1] != final.U.shape[1]][:1]]
     for table in tables:
         for name, stage in stages(table, search, noise, depth):
@@ -76,88 +47,15 @@ def solve(state: State, search: Search, depth: int = 0) -> list[Template]:
             found.sort(key=lambda t: t.score)
             if done or (found and settled(found[0], noise)):
                 return finished(pool, found, search)
-            if patience == np.inf and adequate(pool, found, noise):
+            if not patient and adequate(pool, found, noise):
                 # a law at the noise: others may be simpler, but not better, so no long search
-                now = time.monotonic()
-                patience = now + (PATIENCE if depth == 0 else PATIENCE / 3)
-                search.deadline = min(search.deadline, patience)
+                patient = True
+                search.hurry(PATIENCE if depth == 0 else PATIENCE / 3)
             if search.over:
                 break
-        if search.over or patience < np.inf:
+        if search.over or patient:
             break
     return finished(pool, found, search)
-
-
-def adequate(pool: list[Candidate], found: list[Template], noise: float) -> bool:
-    """Whether some law is as good as the noise allows."""
-    errors = [x.error for x in (*pool[:1], *found[:1])]
-    rows = len(pool[0].state.y) if pool else found[0].rows if found else 1
-    return min(errors, default=np.inf) <= near(rows) * max(noise, 1e-9)
-
-
-def near(rows: int) -> float:
-    """By how much a law may exceed the noise: what chance gives and takes with so many rows."""
-    return float(np.exp(6 / rows) + 0.003)
-
-
-def settled(best: Template, noise: float) -> bool:
-    """Whether nothing better is to be expected than this law."""
-    if best.error < EXACT:
-        return True
-    few = np.log(best.rows) + 2.5 * len(best.parameters) + 2
-    return bool(best.error <= near(best.rows) * noise and best.numbers <= few)
-
-
-def judged(pool: list[Candidate], noise: float) -> tuple[list[Candidate], bool]:
-    """The pool, the best refined and first, and whether the search may stop."""
-    if not pool:
-        return pool, False
-    exact = [c.refined() for c in pool if c.error < 1e-7]
-    exact = [pruned(c).weighed() for c in exact if c.error < EXACT]
-    if exact:
-        exact.sort(key=lambda c: c.score)
-        rest = [c for c in pool if c.error >= EXACT]
-        return exact + rest, len(exact[0].theta) <= 5
-    fresh = sorted((c for c in pool if c.numbers is None), key=lambda c: c.score)
-    known = [c for c in pool if c.numbers is not None]
-    top = [c.refined().weighed() for c in fresh[:40]]
-    top.sort(key=lambda c: c.score)
-    top = [pruned(c).weighed() for c in top[:5]] + top[5:]
-    pool = sorted(known + top, key=lambda c: c.score)[:60]
-    best = pool[0]
-    # at the noise, and hardly a number in it that is not simple: nothing better is to come
-    few = np.log(len(best.state.y)) + 2.5 * len(best.theta) + 2
-    sharp = best.error <= near(len(best.state.y)) * noise
-    done = sharp and (best.numbers or 99) <= few and best.cost <= 14
-    return pool, bool(done)
-
-
-def polished(pool: list[Candidate], found: list[Template], search: Search) -> list[Template]:
-    """Promising candidates whose reduction has free numbers, refined together with these."""
-    out: list[Template] = []
-    seen = {t.expression for t in found}
-    for c in pool[:2]:
-        free = c.state.wrap.atoms(sp.Float).union(*(v.atoms(sp.Float) for v in c.state.variables))
-        if free and c.error < 0.1:
-            t = Template.of(c.expression(), stage=c.stage, route=c.state.route)
-            if t.expression not in seen:
-                seen.add(t.expression)
-                out.append(t.refined(search.data).weighed(search.data))
-    return [t for t in out if np.isfinite(t.error)]
-
-
-def finished(pool: list[Candidate], found: list[Template], search: Search) -> list[Template]:
-    """The best of both as refined templates, duplicates left out."""
-    out, seen = list(found), {t.expression for t in found}
-    for c in pool[:8]:
-        t = Template.of(c.expression(), stage=c.stage, route=c.state.route)
-        if t.expression in seen:
-            continue
-        seen.add(t.expression)
-        t = t.refined(search.data)
-        if np.isfinite(t.error):
-            out.append(t.weighed(search.data))
-    return sorted(out, key=lambda t: t.score)[:12]
 
 
 def stages(
@@ -186,14 +84,6 @@ def stages(
     rare = [n for n in LINKS if n not in USUAL]
     if r <= 4:
         yield "lifts", lifts(state, list(LINKS) if r > 2 else rare, deadline, forbidden)
-
-
-def constant(state: State) -> Candidate:
-    """The target is a number."""
-    w2 = state.weight**2
-    value = float(np.sum(w2 * state.f) / np.sum(w2))
-    one = Term((), None, 0.0)
-    return Candidate(state, LINKS["y"], (one,), (), np.array([value]), stage="power law").refined()
 
 
 def hidden(state: State, search: Search, depth: int) -> list[Template]:

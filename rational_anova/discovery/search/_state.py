@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 import sympy as sp
 
+from ._basis import Array
 from ._links import Link
-from ._surrogate import Array, Surrogate, fit_surrogate
+from ._surrogate import Surrogate, fit_surrogate
 
 F = sp.Symbol("_F")  # stands for the part of the law that is still to be found
 Rows = slice | np.ndarray

@@ -9,8 +9,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 import sympy as sp
 
+from ._basis import Array
 from ._least_squares import levenberg_marquardt, number_cost, standard_errors
-from ._surrogate import Array
 
 ROUNDING = 1e-13
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import sympy as sp
 
+from ._basis import Array, definite, leave_one_out
 from ._separate import _columns
 from ._state import State
-from ._surrogate import Array, definite, leave_one_out
 
 PHI: dict[str, tuple[Callable[[Array], Array], Callable[[sp.Expr], sp.Expr], str]] = {
     "u": (lambda u: u, lambda u: u, ""),

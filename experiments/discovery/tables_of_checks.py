@@ -1,0 +1,76 @@
+"""Tables beside the rates: peers, extrapolation, real measurements, and checks of honesty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+
+from experiments.discovery.laws import paper_three
+from experiments.discovery.recorded import Cells, Recorded, by, code, count, rows_of, share
+
+_THREE = {problem.name for problem in paper_three()}
+
+
+def peers() -> Iterator[Cells]:
+    columns = ("solved", "on_front", "structure", "structure_on_front")
+    yield [
+        "search", "laws of", "noise", "laws", "solved", "on its front", "right structure",
+        "structure on its front", "failed", "seconds, median",
+    ]  # fmt: skip
+    for (peer, noise), rows in by(_ours() + rows_of("peers"), "peer", "noise").items():
+        for words, three in (("Feynman", False), ("the paper's three", True)):
+            some = [row for row in rows if (row["problem"] in _THREE) == three]
+            if not some:
+                continue
+            failed = sum(bool(row["failure"]) for row in some)
+            seconds = median(float(row["seconds"]) for row in some)
+            counts = [str(count(some, column)) for column in columns]
+            yield [
+                peer, words, noise, str(len(some)), *counts, str(failed), f"{seconds:.1f}",
+            ]  # fmt: skip
+
+
+def _ours() -> Recorded:
+    """Our rows on the tables that the peers had: the same laws, noise and seed."""
+    noises = {row["noise"] for row in rows_of("peers")}
+    rows = [row for row in rows_of("feynman") if row["seed"] == "0" and row["noise"] in noises]
+    rows += [row for row in rows_of("paper") if row["problem"] in _THREE]
+    return [{**row, "peer": "`discover`"} for row in rows]
+
+
+def extrapolation() -> Iterator[Cells]:
+    yield ["noise", "right structure", "error inside, median", "outside, median", "ratio, median"]
+    for (noise,), rows in by(rows_of("extrapolation"), "noise").items():
+        done = [row for row in rows if row.get("ratio")]
+        if not done:
+            continue
+        middle = [median(float(row[c]) for row in done) for c in ("inner", "outer", "ratio")]
+        yield [noise, share(rows, "exact"), *(f"{value:.1e}" for value in middle)]
+
+
+def real() -> Iterator[Cells]:
+    yield ["table", "rows", "law found", "RMSE", "textbook, fitted", "its RMSE", "numbers apart"]
+    for row in rows_of("real"):
+        if row["failure"]:
+            yield [row["measured"], row["rows"], row["failure"], *4 * [""]]
+            continue
+        law = code(row["law"]) if row["found"] == "True" else f"none claimed; {code(row['law'])}"
+        book, rmse = code(row["textbook"]), row["textbook_rmse"]
+        yield [row["measured"], row["rows"], law, row["rmse"], book, rmse, row["off"]]
+
+
+def checks() -> Iterator[Cells]:
+    yield ["check", "result"]
+    covered = [row for row in rows_of("coverage") if row["structure"] == "True"]
+    if covered:
+        numbers, inside = (sum(int(row[k]) for row in covered) for k in ("numbers", "inside"))
+        words = f"{inside} of {numbers} ({inside / numbers:.1%}), from {len(covered)} tables"
+        yield ["95% intervals that hold the truth", words]
+    for (noise,), rows in by(
+        [r for r in rows_of("irrelevant") if ", 12" in r["problem"]], "noise"
+    ).items():
+        longest = max(float(row["seconds"]) for row in rows)
+        words = f"{share(rows, 'solved')}, longest {longest:.0f} s"
+        yield [f"Van der Waals with 12 idle columns, noise {noise}", words]
+    if rows := rows_of("nothing"):
+        yield ["law claimed in pure noise", share(rows, "found")]
