@@ -116,6 +116,14 @@ def test_right_terms_with_noisy_numbers_are_the_structure_only():
     assert not row["structure"], "a superfluous term is another structure"
 
 
+def test_a_number_that_must_be_infinite_is_another_structure():
+    line = laws.Problem("line", "made up", "y", "2.0*x", (("x", 0.5, 4.0),))
+    x, a, b = sp.symbols("x a b")
+    assert structure.true_values(line, a * x, {a: 1.9}) == {a: pytest.approx(2.0)}
+    assert structure.true_values(line, a * x / (b + x), {a: 200.0, b: 100.0}) is None
+    assert structure.true_values(line, a * x / (1 + x / b), {a: 1.9, b: 100.0}) is None
+
+
 def test_the_front_is_looked_at():
     wrong = {"c0": 1.0, "c1": 0.3}
     row = judged(law_of("c0 + c1*S", wrong, front=["2.5*S/(0.8 + S)"]))

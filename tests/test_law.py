@@ -15,6 +15,7 @@ import sympy as sp
 
 from rational_anova.discovery.law._expressions import operations
 from rational_anova.discovery.law._law import Entry, Evidence, Law, Parameter
+from rational_anova.discovery.law._rivals import as_good, own_entry, rivals
 from rational_anova.symbols import Names
 
 ODD = ["lambda", "E", "1/x", "température"]
@@ -342,3 +343,36 @@ def test_bad_laws():
         van_der_waals().to_c("two words")
     with pytest.raises(ValueError, match="cannot be written as code"):
         make("erf(T)").to_python()
+
+
+def test_words_of_caution():
+    gas = van_der_waals(evidence=Evidence(400, 0.01, 0.01, 0.011, 0.02, 5.0, 0.0095))
+    few = replace(gas, evidence=replace(gas.evidence, rows=12))
+    assert "level of the noise" in gas.trust
+    assert "level of the noise" not in few.trust
+    assert "So few rows" in few.trust
+    assert "not to be trusted" not in gas.trust
+    astray = replace(gas, evidence=replace(gas.evidence, extrapolation=1.5))
+    assert "predicts the outer part to 150%: outside of the data it is not" in astray.trust
+    noise = replace(gas, found=False, evidence=replace(gas.evidence, error=1.0, held_out=None))
+    assert "an error of 100% of the spread" in noise.trust
+    taken = replace(gas.evidence, route=("it is a sum", "3.001 +- 0.01 was taken as 3"))
+    assert "exact       3.001 +- 0.01 was taken as 3" in replace(gas, evidence=taken).summary()
+
+
+def test_other_formulas():
+    gas = van_der_waals(evidence=Evidence(400, 0.01, 0.01, 0.011, 0.02, 5.0, 0.0095))
+    T, V = gas.names.symbols
+    near = gas.formula.xreplace({f: f * 1.001 for f in gas.formula.atoms(sp.Float)})
+    own = Entry(near, gas.complexity, 0.0102, 3)
+    close, poor = Entry(8.3 * T / V, 2, 0.01021, 1), Entry(T / 2, 1, 0.5, 0)
+    law = replace(gas, pareto=(own, close, poor))
+    assert own_entry(law) is law.pareto[0]
+    assert rivals(law) == [law.pareto[2], law.pareto[1]]
+    assert as_good(law) == [law.pareto[1]]
+    assert "The rows do not tell it from P = 8.3*T/V." in law.trust
+    assert own_entry(gas) is None
+    assert as_good(replace(law, evidence=replace(law.evidence, error=0.0), pareto=(close,))) == []
+    alone = replace(gas, pareto=(own,))
+    assert rivals(alone) == []
+    assert "do not tell" not in alone.trust

@@ -4,6 +4,7 @@ import html.parser
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -250,3 +251,16 @@ def test_on_a_phone(tmp_path, names):
     assert "CONSOLE" not in found.stderr
     assert inner == width
     assert needed <= inner
+
+
+def test_front(tmp_path):
+    law, X, y = van_der_waals()
+    text = written(tmp_path, law, X, y)
+    assert "Other formulas" in text
+    assert "fitted numbers" in text
+    alone = replace(law, pareto=(Entry(law.formula, law.complexity, 0.0021, 2),))
+    text = written(tmp_path, alone, X, y)
+    assert "Other formulas" not in text
+    assert "Complexity against error" not in text
+    near = replace(law, pareto=(Entry(law.formula * 2, 4, 0.0025, 2), *alone.pareto))
+    assert "0.0025" in written(tmp_path, near, X, y)  # no powers of ten within a decade

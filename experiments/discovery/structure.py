@@ -16,6 +16,7 @@ INSIDE, OUTSIDE = 1e-9, 1e-7
 _ROWS = 1000
 _WIDER = 0.25
 _SEED = 12345
+_GROWN = 1e5  # a number that becomes so many times as large is on its way to infinity
 
 Function = Callable[[np.ndarray], np.ndarray]
 
@@ -78,7 +79,8 @@ def true_values(
         problem: the truth.
         template: in the symbols of the problem's inputs and of the parameters.
         start: of each parameter.
-        strict: a term that could be left out makes it another structure.
+        strict: a term that could be left out makes it another structure, and so does a number that
+            has to grow without bound, as c in x/(1 + x/c) for the truth x.
     """
     inputs = [sp.Symbol(name) for name in problem.names]
     parameters = [symbol for symbol in start if symbol in template.free_symbols]
@@ -91,6 +93,9 @@ def true_values(
     if len(values):
         values = _refitted(problem, law, values)
     if not is_exact(problem, law(values)):
+        return None
+    first = np.array([start[symbol] for symbol in parameters])
+    if strict and (np.abs(values) > _GROWN * np.abs(first)).any():
         return None
     for i in range(len(values) if strict else 0):
         without = values.copy()

@@ -14,11 +14,14 @@ from numpy.typing import NDArray
 from .. import _validation as check
 from .finish._assemble import COMPACT, NUMBERS, assemble
 from .finish._forms import forms
+from .finish._noise import row_weights
 from .finish._rewrite import rewritten
 from .finish._simplify import simplified
 from .law._law import Law
 from .search._basis import Array
-from .search._judge import Counter, Search
+from .search._candidate import EXACT
+from .search._judge import Counter, Search, constant, finished
+from .search._permitted import permitted
 from .search._solve import solve
 from .search._state import State
 from .search._template import Data, Template
@@ -78,12 +81,19 @@ def discover(
     start = time.monotonic()
     if not check.real(time_limit, "time_limit") > 0:
         raise ValueError(f"time_limit must be a number of seconds above 0, got {time_limit!r}")
+    if target is not None and not isinstance(target, str):
+        raise TypeError(f"target must be a name, got {target!r}")
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress must be a function of the stage's name, got {progress!r}")
+    check.integer(seed, "seed")
     table = prepare(X, y, names, target, constants)
     _check_options(table, positive, periodic, forbid, noise)
     limit = start + float(time_limit)
-    return _found(
-        table, tuple(periodic), frozenset(forbid), noise, limit, start, seed, progress or _quiet
-    )
+    forbidden = frozenset(forbid)
+    with np.errstate(all="ignore"):  # a formula without a value on a row is but a bad formula
+        return _found(
+            table, tuple(periodic), forbidden, noise, limit, start, seed, progress or _quiet
+        )
 
 
 def _quiet(stage: str) -> None:
@@ -108,10 +118,12 @@ def _check_options(
         low = float(table.X[:, columns.index(name)].min())
         if low <= 0:
             raise ValueError(f"{name!r} is declared positive, but a row has {low:g}")
+    if isinstance(forbid, str):
+        raise TypeError(f"forbid must be a list of functions, got {forbid!r}")
     for name in forbid:
         if name not in FUNCTIONS:
             raise ValueError(f"forbid takes some of {FUNCTIONS}, got {name!r}")
-    if noise is not None and not (np.isfinite(noise) and 0 <= noise < 10):
+    if noise is not None and not 0 <= check.real(noise, "noise") < 10:
         raise ValueError(f"noise must be relative to the spread of the target, got {noise!r}")
 
 
@@ -125,24 +137,40 @@ def _found(
     seed: int,
     progress: Callable[[str], None],
 ) -> Law:
-    symbols = table.names.symbols
     searched, held = _split(len(table.y), seed)
-    data = _data(table, searched)
-    counter = Counter()
-    U, variables = _variables(data.X, symbols, table, periodic)
-    state = State(data.y, U, data.y.copy(), np.ones(len(data.y)), variables)
-    search = Search(data, limit - 0.15 * (limit - start), counter, forbidden, progress)
-    if float(np.std(data.y)) <= 1e-14 * float(np.abs(data.y).max()):
-        state = replace(state, U=U[:, :0], variables=())  # a constant: nothing to look for
-    laws = solve(state, search)
-    progress("simplifying")
-    known = {sp.Symbol(name): value for name, value in table.known.items()}
-    best = [_finished(law, data, known, counter, limit) for law in laws[:4]]
-    best = sorted(best, key=lambda t: round(t.score, 3))
+    counter, known = Counter(), {sp.Symbol(name): value for name, value in table.known.items()}
+    deadline = limit - 0.15 * (limit - start)
+
+    def searching(weight: Array | None) -> tuple[State, list[Template]]:
+        data = _data(table, searched, weight)
+        U, variables = _variables(data.X, table, periodic)
+        state = State(
+            data.y, U, data.y.copy(), data.weight, variables, forbidden=forbidden,
+            importance=None if weight is None else data.weight,
+        )  # fmt: skip
+        if float(np.std(data.y)) <= 1e-14 * float(np.abs(data.y).max()):
+            state = replace(state, U=U[:, :0], variables=())  # a constant: nothing to look for
+        search = Search(data, deadline, counter, forbidden, progress)
+        laws = solve(state, search)
+        if not laws:  # no time for anything
+            laws = finished([constant(replace(state, U=U[:, :0], variables=()))], [], search)
+        progress("simplifying")
+        best = [_finished(law, data, known, counter, limit, forbidden) for law in laws[:4]]
+        return state, sorted(best, key=lambda t: round(t.score, 3)) + laws
+
+    state, laws = searching(None)
+    weight = None
+    if laws[0].error > EXACT:
+        every = _data(table, None)
+        fitted = laws[0].predict(every)
+        weight = row_weights(fitted, every.y - fitted)
+    if weight is not None and time.monotonic() < start + 0.5 * (limit - start):
+        progress("again, since the noise grows with the target")
+        state, laws = searching(weight)
     progress("verifying")
-    every = _data(table, np.arange(len(table.y))[:FITTED] if len(table.y) > FITTED else None)
-    rows = (data, _data(table, held) if len(held) else None, every)
-    return assemble(table, best + laws, rows, counter, state, known, limit, start, noise)
+    last = np.arange(FITTED) if len(table.y) > FITTED else np.arange(len(table.y))
+    rows = tuple(_data(table, r, weight) if len(r) else None for r in (searched, held, last))
+    return assemble(table, laws, rows, counter, state, known, limit, start, noise)
 
 
 def _split(n: int, seed: int) -> tuple[Rows, Rows]:
@@ -153,19 +181,25 @@ def _split(n: int, seed: int) -> tuple[Rows, Rows]:
     return np.sort(rest[:SEARCHED]), np.sort(held)
 
 
-def _data(table: Table, rows: Rows | None) -> Data:
-    X, y = (table.X, table.y) if rows is None else (table.X[rows], table.y[rows])
+def _data(table: Table, rows: Rows | None, weight: Array | None = None) -> Data:
+    chosen = slice(None) if rows is None else rows
+    X, y = table.X[chosen], table.y[chosen]
     spread = float(np.std(table.y)) or float(np.abs(table.y).max()) or 1.0
     known = tuple((sp.Symbol(name), value) for name, value in table.known.items())
-    return Data(X, y, table.names.symbols, spread, np.ones(len(y)), known)
+    if weight is None:
+        return Data(X, y, table.names.symbols, spread, np.ones(len(y)), known)
+    w2 = weight**2
+    centre = np.sum(w2 * table.y) / np.sum(w2)
+    spread = float(np.sqrt(np.mean(w2 * (table.y - centre) ** 2))) or 1.0
+    return Data(X, y, table.names.symbols, spread, weight[chosen], known)
 
 
 def _variables(
-    X: Array, symbols: tuple[sp.Symbol, ...], table: Table, periodic: tuple[str, ...]
+    X: Array, table: Table, periodic: tuple[str, ...]
 ) -> tuple[Array, tuple[sp.Expr, ...]]:
     """Columns of the search: angles as sine and cosine, the others as they are."""
     columns, expressions = [], []
-    for name, symbol, x in zip(table.names.columns, symbols, X.T, strict=True):
+    for name, symbol, x in zip(table.names.columns, table.names.symbols, X.T, strict=True):
         if name in periodic:
             columns += [np.sin(x), np.cos(x)]
             expressions += [sp.sin(symbol), sp.cos(symbol)]
@@ -176,7 +210,12 @@ def _variables(
 
 
 def _finished(
-    law: Template, data: Data, known: Mapping[sp.Symbol, float], counter: Counter, limit: float
+    law: Template,
+    data: Data,
+    known: Mapping[sp.Symbol, float],
+    counter: Counter,
+    limit: float,
+    forbidden: frozenset[str],
 ) -> Template:
     """The law with exact numbers where the data allow it, in its shortest form."""
     best = None
@@ -189,7 +228,12 @@ def _finished(
         if not form.error <= 1.05 * law.error + 1e-12:
             continue
         counter.candidates += 1
-        short = rewritten(simplified(form, data, (), known), data).refined(data).weighed(data)
+        try:
+            short = rewritten(simplified(form, data, (), known), data).refined(data).weighed(data)
+        except (ArithmeticError, ValueError, TypeError):
+            continue  # a form that cannot be finished: others can, and nothing is lost
+        if not permitted(short.law, forbidden):
+            continue
         if best is None or short.score < best.score - 1e-3:  # ties: the form of textbooks
             best = short
     return best or law

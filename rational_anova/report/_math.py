@@ -26,7 +26,12 @@ def law_svg(law: Law) -> str | None:
     pieces = [f"{sp.latex(target.symbols[0], symbol_names=target.latex)} ="]
     formula = readable(law.rounded())
     for place, term in enumerate(formula.as_ordered_terms() if formula.is_Add else [formula]):
-        text = _large(sp.latex(term, symbol_names=law.names.latex, full_prec=False))
+        # a thin space between factors keeps 0.2 and a long name apart; 3/2 as a power stays flat
+        written = sp.latex(
+            term, symbol_names=law.names.latex, full_prec=False,
+            mul_symbol=r"\,", fold_frac_powers=True,
+        )  # fmt: skip
+        text = _large(written)
         if place:
             minus = text.startswith("-")
             text = rf"-\;{text[1:]}" if minus else rf"+\;{text}"

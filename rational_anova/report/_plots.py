@@ -13,8 +13,10 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, ScalarFormatter
 from numpy.typing import NDArray
+
+from ..discovery.law._rivals import own_entry
 
 if TYPE_CHECKING:
     from ..discovery.law._law import Law
@@ -77,9 +79,13 @@ def front(law: Law) -> str:
         errors = [max(entry.error, floor) for entry in entries]
         axes.step(sizes, errors, where="post", color=_DATA, linewidth=1)
         axes.plot(sizes, errors, "o", color=_DATA, markersize=5)
-        chosen = (law.complexity, max(law.evidence.error, floor))
-        axes.plot(*chosen, "o", color=_LAW, markersize=9, label="this law")
-        axes.set_yscale("log")
+        own = own_entry(law)  # its error is that on the rows of the search, as of the others
+        chosen = max(law.evidence.error if own is None else own.error, floor)
+        axes.plot(law.complexity, chosen, "o", color=_LAW, markersize=9, label="this law")
+        if max(*errors, chosen) > 10 * min(*errors, chosen):
+            axes.set_yscale("log")
+        else:  # within a decade powers of ten are hard to read
+            axes.yaxis.set_major_formatter(ScalarFormatter(useOffset=False))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.legend(frameon=False)
         _labels(axes, "operations in the formula", "error / spread of the target")

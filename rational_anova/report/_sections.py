@@ -10,6 +10,7 @@ import numpy as np
 
 from ..discovery.law._expressions import short
 from ..discovery.law._law import Law
+from ..discovery.law._rivals import rivals as other_formulas
 from ._math import readable
 from ._page import figure, listing, table
 
@@ -82,7 +83,7 @@ def plots(law: Law, data: tuple[np.ndarray, np.ndarray] | None) -> str:
         part = f" {len(y):,} of {total:,} rows are drawn." if len(y) < total else ""
         drawn.append(figure(_plots.comparison(law, X, y), f"Law against measurement.{part}"))
         drawn.append(figure(_plots.residuals(law, X, y), f"What the law leaves over.{part}"))
-    if law.pareto:
+    if other_formulas(law):
         drawn.append(figure(_plots.front(law), "Complexity against error of the best formulas."))
     return f'<div class="plots">{"".join(drawn)}</div>' if drawn else ""
 
@@ -90,13 +91,18 @@ def plots(law: Law, data: tuple[np.ndarray, np.ndarray] | None) -> str:
 def rivals(law: Law) -> str:
     """The other formulas on the front of complexity against error."""
     rows = [
-        (str(entry.complexity), share(entry.error), f"{law.target} = {_brief(entry.formula)}")
-        for entry in sorted(law.pareto, key=lambda entry: entry.complexity)
+        (
+            str(entry.complexity),
+            str(entry.parameters),
+            share(entry.error),
+            f"{law.target} = {_brief(entry.formula)}",
+        )
+        for entry in other_formulas(law)
     ]
     if not rows:
         return ""
-    heads = ("operations", "error", "formula")
-    return f"<h3>Simpler and larger formulas</h3>{table(heads, rows, numeric=3)}"
+    heads = ("operations", "fitted numbers", "error", "formula")
+    return f"<h3>Other formulas</h3>{table(heads, rows, numeric=4)}"
 
 
 def _brief(formula: Any) -> str:

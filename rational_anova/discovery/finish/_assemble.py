@@ -25,7 +25,7 @@ NUMBERS = 6  # free numbers of the longest
 def assemble(
     table: Table,
     laws: Sequence[Template],
-    rows: tuple[Data, Data | None, Data],
+    rows: Sequence[Data | None],
     counter: object,
     state: State,
     known: Mapping[sp.Symbol, float],
@@ -35,18 +35,23 @@ def assemble(
 ) -> Law:
     """The law of the best template, with what speaks for it."""
     searched, held, every = rows
+    assert searched is not None
+    assert every is not None
     best = laws[0]
-    held_out = None if held is None else error_on(best, held)
+    held_out = None if held is None else error_on(best, held, float(np.std(table.y)))
     final = best.refined(every)
+    error = error_on(final, every) if np.isfinite(final.error) else final.error
+    # weighed rows have errors of their own scale: what is shown is that of rows alike
+    scale = error / final.error if final.error > 0 else 1.0
     surrogate = state.fitted().loo
     evidence = Evidence(
         rows=len(table.y),
-        noise=_noise(final, every),
-        error=final.error,
+        noise=_noise(final, every) * scale,
+        error=error,
         held_out=held_out,
         extrapolation=extrapolated(final, every),
-        spread=every.spread,
-        surrogate=surrogate,
+        spread=float(np.std(table.y)) or float(np.abs(table.y).max()) or 1.0,
+        surrogate=surrogate * scale,
         seconds=time.monotonic() - start,
         candidates=int(getattr(counter, "candidates", 0)),
         stage=best.stage,
@@ -77,12 +82,14 @@ def _holds(best: Template, data: Data, evidence: Evidence, noise: float | None) 
     compact = operations(best.law) <= COMPACT and k <= NUMBERS and k < n / 3
     if best.error < EXACT:
         return compact
+    if (evidence.stopped and k > 3) or (best.error > 0.1 and k > 3):
+        return False  # of many numbers that do not fit well, or of a search cut short
     if not compact or not beats_chance(best, n, evidence.candidates):
         return False
     if noise is not None and best.error > 1.3 * noise + EXACT:
         return False
     # a free smooth function may not do much better
-    return bool(best.error <= 1.3 * evidence.surrogate + 1e-9)
+    return bool(evidence.error <= 1.3 * evidence.surrogate + 1e-9)
 
 
 def _named(
@@ -122,7 +129,8 @@ def pareto(laws: Sequence[Template], known: Mapping[sp.Symbol, float]) -> tuple[
         formula = law.law.xreplace(numbers)
         entries.append(Entry(formula, operations(formula), law.error, len(law.parameters)))
     front: list[Entry] = []
-    for entry in sorted(entries, key=lambda e: (e.complexity, e.error)):
+    # a number to be fitted counts as an operation, or long approximations would pass for short
+    for entry in sorted(entries, key=lambda e: (e.complexity + e.parameters, e.error)):
         if not front or entry.error < 0.999 * front[-1].error:
             front.append(entry)
     return tuple(front)

@@ -19,8 +19,9 @@ def forms(template: Template) -> Iterator[Template]:
     """Forms of the law, the textbooks' first: leading terms of denominators without numbers."""
     seen = set()
     law = template.law
-    apart: list[sp.Expr] = within(2.0, lambda: list(partial_fractions(law)), [])
-    whole = within(1.0, lambda: sp.together(law), law)
+    short = sp.count_ops(law) < 40
+    apart: list[sp.Expr] = within(2.0, lambda: list(partial_fractions(law)), [], short)
+    whole = within(1.0, lambda: sp.together(law), law, short)
     for form in (monic(whole), monic(law), law, *(f for a in apart for f in (monic(a), a))):
         if form not in seen:
             seen.add(form)

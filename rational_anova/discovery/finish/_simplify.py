@@ -13,7 +13,7 @@ from ..search._candidate import EXACT
 from ..search._least_squares import simple_cost
 from ..search._template import ROUNDING, Data, Template
 
-SHORT = 12  # fractions up to this are written into the formula
+SHORT = 12  # whole numbers, halves, thirds and quarters up to this are written out
 WORSE = 6.8  # twice the log likelihood that a simpler number may cost: 2.6 standard errors
 
 
@@ -79,7 +79,7 @@ def with_exact_numbers(
         exact_fit = template.error < EXACT
         near = max(2.6 * errors[i], 1e-9 * abs(value) if exact_fit else 0.0)
         for exact in _choices(value, near, constants, known):
-            short = not exact.is_Rational or max(abs(exact.p), exact.q) <= SHORT
+            short = not exact.is_Rational or (abs(exact.p) <= SHORT and exact.q <= 4)
             if short:
                 trial = template.fixed(i, exact)
             else:  # a decimal: it keeps its name, so that nobody multiplies it out
@@ -101,11 +101,17 @@ def with_exact_numbers(
 def _choices(
     value: float, near: float, constants: tuple[str, ...], known: Mapping[sp.Symbol, float]
 ) -> Iterator[sp.Expr]:
-    for symbol, number in known.items():
-        for power in (1, -1, 2, -2):
-            ratio = snap(value / number**power, near / abs(number**power))
-            if ratio is not None and max(abs(ratio.p), ratio.q) <= 12:
-                yield ratio * symbol**power
+    single = [(s**p, v**p) for s, v in known.items() for p in (1, -1, 2, -2)]
+    pairs = [
+        (a * b, u * v)
+        for k, (a, u) in enumerate(single)
+        for b, v in single[k + 1 :]
+        if a.free_symbols != b.free_symbols
+    ]
+    for symbol, number in single + pairs:
+        ratio = snap(value / number, near / abs(number))
+        if ratio is not None:
+            yield ratio * symbol
     exact = snap(value, near, constants)
     if exact is not None:
         yield exact
@@ -127,6 +133,8 @@ def with_tied_numbers(template: Template, data: Data) -> Template:
                 slope = np.array([-ratio / values[i], 1 / values[i]])
                 block = cov[np.ix_([i, j], [i, j])]
                 error = float(np.sqrt(max(slope @ block @ slope, 0.0)))
+                if not np.isfinite(ratio) or not np.isfinite(error):
+                    continue
                 exact = snap(ratio, max(2.6 * error, 1e-9 * abs(ratio)))
                 if exact is None or not exact.is_Rational or max(abs(exact.p), exact.q) > 6:
                     continue

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..search._basis import Array
 from ..search._template import Data, Template
 
 CHANCE = 10.0  # by so much, in twice the log likelihood, a law must beat a constant
 
 
-def error_on(template: Template, data: Data) -> float:
-    """Relative error on rows, infinite where the law has no value."""
+def error_on(template: Template, data: Data, spread: float = 0.0) -> float:
+    """Error on rows relative to a spread, their own by default; infinite without a value."""
     with np.errstate(all="ignore"):
         miss = template.predict(data) - data.y
-    e = float(np.sqrt(np.mean(miss**2))) / data.spread
+    e = float(np.sqrt(np.mean(miss**2))) / (spread or float(np.std(data.y)) or 1.0)
     return e if np.isfinite(e) else np.inf
 
 
@@ -29,7 +28,7 @@ def extrapolated(template: Template, data: Data) -> float | None:
     if inner.sum() < 10 or (~inner).sum() < 5:
         return None
     fitted = template.refined(data.rows(np.flatnonzero(inner)))
-    e = error_on(fitted, data.rows(np.flatnonzero(~inner)))
+    e = error_on(fitted, data.rows(np.flatnonzero(~inner)), float(np.std(data.y)))
     return e if np.isfinite(e) else None
 
 
@@ -38,8 +37,3 @@ def beats_chance(template: Template, rows: int, candidates: int) -> bool:
     fit = rows * np.log(max(template.error, 1e-13) ** 2)
     search = 2 * np.log(max(candidates, 1))
     return bool(fit + template.numbers + template.written + search < -CHANCE)
-
-
-def leftover(template: Template, data: Data) -> Array:
-    """Residuals on the rows."""
-    return data.y - template.predict(data)

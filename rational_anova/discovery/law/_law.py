@@ -15,7 +15,7 @@ import sympy as sp
 from ...serialization import write_whole
 from ..sameness._equivalence import Verdict, equivalent
 from ..table._rows import rows_of
-from . import _domain, _errors, _json, _poles, _trust
+from . import _domain, _errors, _json, _poles, _summary, _trust
 from ._domain import Domain
 from ._expressions import settled, short
 from ._formula import Formula
@@ -154,7 +154,7 @@ class Law(Formula):
 
     def summary(self) -> str:
         """Return the law, its error, its error bars and how far it holds, in plain lines."""
-        return _trust.summary(self)
+        return _summary.summary(self)
 
     def __repr__(self) -> str:
         rmse = _trust.brief(self.evidence.error * self.evidence.spread)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ._expressions import short
+from ._expressions import readable
+from ._rivals import as_good
 
 if TYPE_CHECKING:
     from ._law import Law
 
 _EXACT = 1e-9  # a relative error below it is that of arithmetic
 _FLOOR = 1.15  # times the error of a smooth function: as good as the noise allows
+_FEW = 10  # rows to each input, and one more: fewer do not show where the noise begins
+_ASTRAY = 5.0  # times its error: a law does not miss the outer part of the data by so much
 
 
 def brief(value: float | None) -> str:
@@ -23,12 +26,19 @@ def brief(value: float | None) -> str:
 
 def percent(value: float) -> str:
     """Return a relative error as a share, or as a power of ten where it is tiny."""
+    if 0.995 <= value < 10:
+        return f"{100 * value:.0f}%"
     return f"{brief(100 * value)}%" if 1e-6 <= value < 10 else brief(value)
+
+
+def counted(operations: int) -> str:
+    """Return how many operations a formula has."""
+    return f"{operations} operation{'s' * (operations != 1)}"
 
 
 def sentences(law: Law) -> str:
     """Say how exact a law is, how far it holds, and what is not known of it."""
-    parts = [_fit(law), _elsewhere(law), _numbers(law), _domain(law)]
+    parts = [_fit(law), _others(law), _elsewhere(law), _numbers(law), _domain(law)]
     if law.evidence.stopped:
         parts.append("The search ran out of time; more time may find a better law.")
     return " ".join(part for part in parts if part)
@@ -40,7 +50,7 @@ def _fit(law: Law) -> str:
         seen = found.error if found.held_out is None else found.held_out
         return (
             f"No compact law was found; the formula is the best approximation, with "
-            f"{law.complexity} operations and an error of {percent(seen)} of the spread of "
+            f"{counted(law.complexity)} and an error of {percent(seen)} of the spread of "
             f"{law.target}{_rival(found.surrogate)}."
         )
     if found.error < _EXACT:
@@ -49,11 +59,22 @@ def _fit(law: Law) -> str:
     if not math.isfinite(found.surrogate):
         return f"{text}."
     if found.error <= _FLOOR * found.surrogate:
+        if found.rows < _FEW * (1 + len(law.names)):
+            return f"{text}. So few rows cannot tell noise from a part of the law that is missed."
         return f"{text}, the level of the noise: a smooth function of any form does no better."
     return (
         f"{text}; a smooth function of no given form gets to {percent(found.surrogate)}, so "
         "that something may be missing."
     )
+
+
+def _others(law: Law) -> str:
+    """Name the simplest formula that fits as well: the law is then not the only one."""
+    others = as_good(law) if law.found else []
+    if not others:
+        return ""
+    named = f"{law.target} = {readable(others[0].formula, 4)}"
+    return f"The rows do not tell it from {named}." if len(named) <= 120 else ""
 
 
 def _rival(surrogate: float) -> str:
@@ -73,7 +94,16 @@ def _elsewhere(law: Law) -> str:
             f"{percent(found.extrapolation)}"
         )
     text = ", and ".join(parts)
+    if found.extrapolation is not None and law.found and _astray(law):
+        text += ": outside of the data it is not to be trusted"
     return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def _astray(law: Law) -> bool:
+    """Tell whether the law misses the outer part of the data by more than a law would."""
+    found = law.evidence
+    usual = max(found.error, found.held_out or 0.0, _EXACT)
+    return found.extrapolation is not None and found.extrapolation > _ASTRAY * usual
 
 
 def _numbers(law: Law) -> str:
@@ -95,33 +125,3 @@ def _domain(law: Law) -> str:
         return "It is proven to have a value everywhere in the box of the data."
     reason = law.domain.reasons[0]
     return f"{reason[0].upper()}{reason[1:]}."
-
-
-def summary(law: Law) -> str:
-    """Return several lines: the law, its error, its numbers, how far it holds."""
-    found, units = law.evidence, law.units
-    unit = f" [{units[law.target]}]" if law.target in units else ""
-    lines = [f"{law.target}{unit} = {short(law.rounded())}", ""]
-    lines += [
-        f"  {name} = {law.names.columns[n]!r}"
-        for n, name in enumerate(map(str, law.names.symbols))
-        if name != law.names.columns[n]
-    ]
-    errors = f"rmse {brief(found.error * found.spread)}, relative {brief(found.error)}"
-    for label, value in (("held out", found.held_out), ("extrapolated", found.extrapolation)):
-        errors += "" if value is None else f", {label} {brief(value)}"
-    lines += [f"error       {errors}", f"complexity  {law.complexity} operations"]
-    bounds = law.intervals()
-    for p in law.parameters:
-        low, high = bounds[p.name]
-        error = f"+- {brief(p.stderr)}" if math.isfinite(p.stderr) else "+- unknown"
-        shown = f"= {short(p.exact)}, exact" if p.exact is not None else f"[{low:.6g}, {high:.6g}]"
-        lines.append(f"{p.name:<11} {p.value:.6g} {error} {shown}")
-    for column, (low, high) in zip(law.names.columns, law.box, strict=True):
-        unit = f" {units[column]}" if column in units else ""
-        lines.append(f"range       {column}: {low:.6g} to {high:.6g}{unit}")
-    if law.domain.certified:
-        lines.append(f"domain      proven, for a box up to {law.domain.widest:.2g} times as wide")
-    else:
-        lines += [f"domain      {reason}" for reason in law.domain.reasons]
-    return "\n".join([*lines, "", law.trust])

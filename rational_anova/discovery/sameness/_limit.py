@@ -15,16 +15,20 @@ class _TimeIsUp(BaseException):
     """Not an Exception, so that no `except Exception` on the way holds it up."""
 
 
-def within(seconds: float, work: Callable[[], T], otherwise: T) -> T:
+def within(seconds: float, work: Callable[[], T], otherwise: T, short: bool = False) -> T:
     """Return work(), or `otherwise` if it takes longer or fails.
 
     The limit is a timer of the process, which only the main thread can set and Windows lacks:
-    elsewhere the work is not begun.
+    elsewhere the work is not begun, unless it is `short` by nature.
     """
-    if not hasattr(signal, "setitimer"):
-        return otherwise
-    if threading.current_thread() is not threading.main_thread():
-        return otherwise
+    main = threading.current_thread() is threading.main_thread()
+    if not hasattr(signal, "setitimer") or not main:
+        if not short:
+            return otherwise
+        try:
+            return work()
+        except Exception:
+            return otherwise
 
     def stop(*_: Any) -> None:
         raise _TimeIsUp

@@ -39,9 +39,13 @@ def power_factors(
 ) -> list[tuple[float, int, sp.Expr]]:
     """Variables with u f_u = a f, so that y = u^a g(rest); a = 0 means that u does not matter."""
     found = []
+    alone = L.shape[1] == 1
+    roots, powers = "sqrt" not in state.forbidden, "power" not in state.forbidden
     for i in range(L.shape[1]):
         raw = float(L[:, i] @ f / (f @ f))
-        a = nearest(raw)
+        a = nearest(raw, (1, 2, 3) if roots and powers else (1, 2) if roots else (1,))
+        if abs(a) > (4 if alone else 8) or (a.q == 3 and abs(a) > 3):
+            continue  # an odd power of the only variable is more likely no power at all
         violation = np.linalg.norm(L[:, i] - float(a) * f) / np.linalg.norm(f)
         if a != 0 and not definite(state.U[:, i]):
             continue
@@ -53,7 +57,7 @@ def power_factors(
             far = np.linalg.norm(L[:, i] - float(whole) * f) / np.linalg.norm(f)
             if far < tolerance:
                 found.append((float(far), i, whole))
-        if abs(raw) > 0.05 and free < min(tolerance, 0.3 * violation):  # a power such as 1.852
+        if powers and not alone and abs(raw) > 0.05 and free < min(tolerance, 0.3 * violation):
             found.append((float(free) + 0.02, i, sp.Float(raw, 15)))
     found.sort(key=lambda t: t[0])
     return found

@@ -46,7 +46,7 @@ def families(U: Array, forbidden: frozenset[str] = frozenset()) -> list[Family]:
             out.append(Family(f"log(1 - {label})", atoms))
         if r == 1 and "sqrt" not in forbidden and (z > 0).all():
             out.append(Family(f"sqrt(1 + {label})", _atoms(argument, "sqrt(1+)"), (0.1, 100)))
-        if plain and (z > 0).all():
+        if plain and (z > 0).all() and "power" not in forbidden:
             out.append(Family(f"power {label}", _atoms(argument, "power"), None))
         if single and abs(sum(argument)) == 1 and "tanh" not in forbidden:
             odd = ("tanh", "coth") if definite(z) else ("tanh",)
@@ -75,6 +75,8 @@ def _arguments(U: Array) -> list[Powers]:
             out.append(tuple(-p if p else 0.0 for p in unit[i]))
         if r == 1:
             out.append(tuple(2 * p for p in unit[i]))
+            if definite(U[:, i]):
+                out.append(tuple(-2 * p if p else 0.0 for p in unit[i]))
     if r == 2:
         out.append((1.0, 1.0))
         if definite(U[:, 1]):

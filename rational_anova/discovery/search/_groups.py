@@ -36,7 +36,8 @@ SHAPES: dict[str, tuple[Callable, Callable, Callable[[Array], bool], float]] = {
 def translations(state: State, U: Array, G: Array, tolerance: float) -> Iterator[Guess]:
     """Pairs that enter as a sum or difference of simple functions of each."""
     r = U.shape[1]
-    usable = [[k for k, s in SHAPES.items() if s[2](state.U[:, i])] for i in range(r)]
+    shapes = {k: s for k, s in SHAPES.items() if not ({k.split()[0]} & state.forbidden)}
+    usable = [[k for k, s in shapes.items() if s[2](state.U[:, i])] for i in range(r)]
     slopes = [{k: SHAPES[k][1](U[:, i]) for k in usable[i]} for i in range(r)]
     for i, j in itertools.combinations(range(r), 2):
         for a, b in itertools.product(usable[i], usable[j]):

@@ -11,9 +11,12 @@ import sympy as sp
 
 from ._candidate import EXACT, Candidate, pruned
 from ._links import LINKS
+from ._permitted import permitted
 from ._state import State
 from ._template import Data, Template
 from ._terms import Term
+
+FEW_ROWS = 60  # below, many laws fit as well, so that all stages are looked at
 
 
 @dataclass
@@ -68,7 +71,8 @@ def settled(best: Template, noise: float) -> bool:
     if best.error < EXACT:
         return True
     few = np.log(best.rows) + 2.5 * len(best.parameters) + 2
-    return bool(best.error <= near(best.rows) * noise and best.numbers <= few)
+    sharp = best.error <= near(best.rows) * noise and best.rows >= FEW_ROWS
+    return bool(sharp and best.numbers <= few)
 
 
 def judged(pool: list[Candidate], noise: float) -> tuple[list[Candidate], bool]:
@@ -86,13 +90,21 @@ def judged(pool: list[Candidate], noise: float) -> tuple[list[Candidate], bool]:
     top = [c.refined().weighed() for c in fresh[:40]]
     top.sort(key=lambda c: c.score)
     top = [pruned(c).weighed() for c in top[:5]] + top[5:]
-    pool = sorted(known + top, key=lambda c: c.score)[:60]
+    pool = unlike(sorted(known + top, key=lambda c: c.score))[:60]
     best = pool[0]
     # at the noise, and hardly a number in it that is not simple: nothing better is to come
     few = np.log(len(best.state.y)) + 2.5 * len(best.theta) + 2
     sharp = best.error <= near(len(best.state.y)) * noise
     done = sharp and (best.numbers or 99) <= few and best.cost <= 14
-    return pool, bool(done)
+    return pool, bool(done) and len(best.state.y) >= FEW_ROWS
+
+
+def unlike(pool: list[Candidate]) -> list[Candidate]:
+    """The candidates without those that are the same function as one before."""
+    seen: dict[tuple[str, int], Candidate] = {}
+    for c in pool:
+        seen.setdefault((f"{c.error:.7e}", len(c.theta)), c)
+    return list(seen.values())
 
 
 def polished(pool: list[Candidate], found: list[Template], search: Search) -> list[Template]:
@@ -114,7 +126,7 @@ def finished(pool: list[Candidate], found: list[Template], search: Search) -> li
     out, seen = list(found), {t.expression for t in found}
     for c in pool[:8]:
         t = Template.of(c.expression(), stage=c.stage, route=c.state.route)
-        if t.expression in seen:
+        if t.expression in seen or not permitted(t.law, search.forbidden):
             continue
         seen.add(t.expression)
         t = t.refined(search.data)

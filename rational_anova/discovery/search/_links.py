@@ -27,6 +27,7 @@ class Link:
     expression: Callable[[sp.Expr], sp.Expr]
     inside: Callable[[Array], Bools]  # where g is defined, on the branch of most of the data
     cost: int
+    function: str = ""  # what its inverse brings into the law
     signed: bool = False  # the inverse knows the size only; the sign is that of the data
 
     def sign(self, negative: bool) -> float:
@@ -67,25 +68,25 @@ _ALL = (
     Link("1/y", lambda f: 1 / f, lambda f: 1 / f**2, lambda t: 1 / t, lambda t: -1 / t**2,
          lambda t: 1 / t, _one_sign, 1),
     Link("y^2", lambda f: f**2, lambda f: 2 * np.abs(f), lambda t: np.sqrt(np.abs(t)),
-         lambda t: 0.5 / np.sqrt(np.abs(t)), sp.sqrt, _one_sign, 1, True),
+         lambda t: 0.5 / np.sqrt(np.abs(t)), sp.sqrt, _one_sign, 2, "sqrt", True),
     Link("log y", lambda f: np.log(np.abs(f)), lambda f: 1 / np.abs(f), np.exp, np.exp,
-         sp.exp, _one_sign, 1, True),
+         sp.exp, _one_sign, 1, "exp", True),
     Link("sqrt y", lambda f: np.sqrt(np.abs(f)), lambda f: 0.5 / np.sqrt(np.abs(f)),
-         lambda t: t**2, lambda t: 2 * t, lambda t: t**2, _one_sign, 1, True),
+         lambda t: t**2, lambda t: 2 * t, lambda t: t**2, _one_sign, 1, "", True),
     Link("1/y^2", lambda f: f**-2.0, lambda f: 2 * np.abs(f) ** -3.0,
          lambda t: np.abs(t) ** -0.5, lambda t: -0.5 * np.abs(t) ** -1.5,
-         lambda t: 1 / sp.sqrt(t), _one_sign, 2, True),
+         lambda t: 1 / sp.sqrt(t), _one_sign, 3, "sqrt", True),
     Link("exp y", np.exp, np.exp, lambda t: np.log(np.abs(t)), lambda t: 1 / np.abs(t),
-         sp.log, _moderate, 2),
+         sp.log, _moderate, 2, "log"),
     Link("log(1 - y)", lambda f: np.log1p(-f), lambda f: 1 / (1 - f), lambda t: -np.expm1(t),
-         lambda t: -np.exp(t), lambda t: 1 - sp.exp(t), _within(-30, 1), 2),
+         lambda t: -np.exp(t), lambda t: 1 - sp.exp(t), _within(-30, 1), 2, "exp"),
     Link("sin y", np.sin, np.cos, lambda t: np.arcsin(np.clip(t, -1, 1)),
          lambda t: 1 / np.sqrt(np.maximum(1 - t**2, 1e-12)), sp.asin,
-         _within(-np.pi / 2, np.pi / 2), 2),
+         _within(-np.pi / 2, np.pi / 2), 2, "sin"),
     Link("cos y", np.cos, lambda f: np.sin(f), lambda t: np.arccos(np.clip(t, -1, 1)),
-         lambda t: -1 / np.sqrt(np.maximum(1 - t**2, 1e-12)), sp.acos, _within(0, np.pi), 2),
+         lambda t: -1 / np.sqrt(np.maximum(1 - t**2, 1e-12)), sp.acos, _within(0, np.pi), 2, "cos"),
     Link("tan y", np.tan, lambda f: 1 / np.cos(f) ** 2, np.arctan, lambda t: 1 / (1 + t**2),
-         sp.atan, _within(-np.pi / 2, np.pi / 2), 2),
+         sp.atan, _within(-np.pi / 2, np.pi / 2), 2, "sin"),
 )  # fmt: skip
 LINKS = {link.name: link for link in _ALL}
 USUAL = ("y", "1/y", "y^2", "log y", "sqrt y", "1/y^2")

@@ -20,7 +20,7 @@ from ._state import State
 from ._terms import Term, monomials
 
 ROWS = 200  # that the scan looks at
-KEPT = {1: 3, 2: 4, 3: 4}  # supports of each size that are refined
+KEPT = {1: 3, 2: 6, 3: 4}  # supports of each size that are refined
 PROMISING = 120  # supports whose rates are sharpened
 
 
@@ -120,7 +120,7 @@ def _refined(state: State, link: Link, family: Family, best: float) -> Iterator[
             replace(candidate, stage="rates").refined(10, rows)
             for candidate in _best(systems, gram, cross, supports, KEPT[size])
         ]
-        thinned.sort(key=lambda c: c.error)
+        thinned.sort(key=_worth)
         for c in thinned[:3]:
             if c.error < 1.5 * min(best, 0.2):
                 c = c.refined(15)
@@ -157,5 +157,10 @@ def _best(
         if system.usable and len(system.norms) == len(s.norms):
             support = supports[k][None]
             found.append((float(system.errors(support, system.solve(support))[0]), system, k))
-    found = sorted((t for t in found if np.isfinite(t[0])), key=lambda t: t[0])
-    return [system.candidate(supports[k]) for _, system, k in found[:keep]]
+    made = [replace(s.candidate(supports[k]), error=e) for e, s, k in found if np.isfinite(e)]
+    return sorted(made, key=_worth)[:keep]
+
+
+def _worth(candidate: Candidate) -> float:
+    """Description length on the rows of the scan: at the noise, the simpler one comes first."""
+    return 2 * ROWS * float(np.log(max(candidate.error, 1e-13))) + 2 * candidate.cost

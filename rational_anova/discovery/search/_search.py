@@ -23,7 +23,11 @@ CAP = 160  # columns of a null space
 def allowed_links(state: State, names: Sequence[str]) -> list[Link]:
     """The links that the values of the target allow."""
     noise = state.loo * state.spread / np.maximum(state.weight, 1e-300)
-    return [LINKS[n] for n in names if LINKS[n].allowed(state.f, noise)]
+    return [
+        LINKS[n]
+        for n in names
+        if not ({LINKS[n].function} & state.forbidden) and LINKS[n].allowed(state.f, noise)
+    ]
 
 
 def thin(state: State, most: int) -> Rows:
@@ -93,7 +97,7 @@ def _quotient(
 def monomial_terms(state: State) -> tuple[list[Term], list[Term]]:
     """Dictionaries of numerator and denominator without lifts."""
     r = state.U.shape[1]
-    P = monomials(state.U, {1: 6, 2: 3}.get(r, 2), r <= 3)
+    P = monomials(state.U, {1: 6, 2: 3}.get(r, 2), r <= 3 and "sqrt" not in state.forbidden)
     Q = [t for t in monomials(state.U, {1: 4}.get(r, 2)) if t.cost]
     return P, Q
 
@@ -124,8 +128,8 @@ def _searched(
 
 def lifted_terms(state: State, family: Family) -> tuple[list[Term], list[Term]]:
     """Monomials, the family's atoms, and their products."""
-    r = state.U.shape[1]
-    plain = monomials(state.U, {1: 4, 2: 2}.get(r, 2 if r < 5 else 1), r == 1)
+    r, halves = state.U.shape[1], "sqrt" not in state.forbidden
+    plain = monomials(state.U, {1: 4, 2: 2}.get(r, 2 if r < 5 else 1), r == 1 and halves)
 
     def lift(m: Term, k: int) -> Term:
         atom = family.atoms[k]

@@ -96,6 +96,8 @@ def sums(state: State, names: Sequence[str], slack: float = 1.1) -> Iterator[Spl
     tolerance = min(0.5, max(0.1, 10 * state.loo))
     tried = []
     for link in (None, *(LINKS[name] for name in names if name != "log y")):
+        if link is not None and link.function and link.function in state.forbidden:
+            continue
         if link is not None and not link.allowed(state.f, noise):
             continue
         if link is not None and not link.inside(state.f).all():

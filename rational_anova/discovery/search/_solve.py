@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ._basis import definite
 from ._candidate import EXACT, Candidate
 from ._factors import hidden_factors
 from ._judge import Search, adequate, constant, finished, judged, polished, settled
@@ -76,6 +77,10 @@ def stages(
         yield "parts", lambda: separated(state, search.share(0.6), depth)
     if r <= 2:
         yield "lifts", lifts(state, USUAL, deadline, forbidden)
+    if r == 1 and not definite(state.U[:, 0]) and (state.U[:, 0] != 0).all():
+        for k in (2, 1):  # no negative powers of what changes sign: the target takes them
+            over = state.divided(state.U[:, 0] ** -k, state.variables[0] ** -k)
+            yield "lifts", lifts(over, ("y",), deadline, forbidden)
     if parts:
         yield "varying coefficients", lambda: by_coefficients(state, search.share(0.6), depth)
     if r <= 2:
@@ -96,6 +101,8 @@ def hidden(state: State, search: Search, depth: int) -> list[Template]:
     tried = []
     for name in LINKS:
         link = LINKS[name]
+        if {link.function} & state.forbidden:
+            continue
         if link.signed or name in ("y", "1/y") or not link.allowed(state.f, noise):
             continue  # powers and logs of a power factor are power factors themselves
         if link.inside(state.f).all():
@@ -192,6 +199,7 @@ def solve_part(
         weight,
         tuple(state.variables[i] for i in index),
         importance=weight,
+        forbidden=state.forbidden,
     )
     data = replace(search.data.rows(chosen), y=target, weight=weight, spread=table.spread)
     if not np.isfinite(target).all():

@@ -13,7 +13,7 @@ from ._basis import Array
 from ._links import Link
 from ._surrogate import Surrogate, fit_surrogate
 
-F = sp.Symbol("_F")  # stands for the part of the law that is still to be found
+F = sp.Dummy("F")  # stands for the part of the law that is still to be found
 Rows = slice | np.ndarray
 Unwrap = Callable[[Array, Rows], Array]  # f on some of the rows -> y on them
 ALL = slice(None)
@@ -31,6 +31,7 @@ class State:
     wrap: sp.Expr = F
     unwrap: Unwrap = field(default=lambda f, rows: f, repr=False)
     route: tuple[str, ...] = ()
+    forbidden: frozenset[str] = frozenset()  # functions that the law may not have
     importance: Array | None = None  # of the rows; all alike where None
     surrogate: Surrogate | None = field(default=None, repr=False)
     loo: float = np.inf  # leave-one-out error of the surrogate, relative to the spread of y

@@ -10,9 +10,11 @@ import time
 from collections.abc import Iterator
 
 import numpy as np
+import sympy as sp
 
 from ._factors import drop_factors, drop_offset, offset_factors, power_factors
 from ._groups import Guess, scalings, translations
+from ._permitted import permitted
 from ._relevance import relevant
 from ._state import State
 
@@ -43,6 +45,9 @@ def _best_reduction(state: State, deadline: float) -> State | None:
             break
         trial = guess.make()
         if trial is None or not np.isfinite(trial.U).all() or not np.isfinite(trial.f).all():
+            continue
+        seen = sp.Add(trial.wrap, *trial.variables, evaluate=False)
+        if not permitted(seen, state.forbidden):
             continue
         trial = trial.fitted(hopeless=30 * allowed)
         if trial.loo <= allowed:

@@ -13,6 +13,7 @@ from ._basis import Array
 from ._least_squares import levenberg_marquardt, number_cost, standard_errors
 
 ROUNDING = 1e-13
+_PARAMETERS: list[sp.Dummy] = []  # that no column can be confused with
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,9 @@ class Template:
     def of(cls, law: sp.Expr, **rest: object) -> Template:
         """The formula with each of its floats made a parameter; equal floats are one."""
         floats = sorted(law.atoms(sp.Float), key=lambda f: float(f))
-        symbols = tuple(sp.Symbol(f"_c{i}") for i in range(len(floats)))
+        while len(_PARAMETERS) < len(floats):
+            _PARAMETERS.append(sp.Dummy(f"c{len(_PARAMETERS)}"))
+        symbols = tuple(_PARAMETERS[: len(floats)])
         expression = law.xreplace(dict(zip(floats, symbols, strict=True)))
         return cls(expression, symbols, np.array([float(f) for f in floats]), **rest)  # type: ignore[arg-type]
 
@@ -177,7 +180,9 @@ def written(expression: sp.Expr) -> float:
         power = expression.exp
         if power.is_Integer:
             return inner + (1.0 if abs(power) == 1 else min(abs(int(power)), 3) * 0.5)
-        return inner + (2.0 if power.is_Rational else 2.5)
+        if power.is_Rational:  # the odder, the dearer: 1/2, 3/2, 4/3, 13/3
+            return inner + 2.5 + 0.5 * (power.q - 2) + 0.5 * float(sp.log(abs(power.p)))
+        return inner + 4.0
     return inner + 3.5
 
 

@@ -132,7 +132,7 @@ def monomials(U: Array, budget: int, halves: bool = False) -> list[Term]:
         allowed.append(each)
     out = []
     for powers in itertools.product(*allowed):
-        cost = sum(abs(p) + (0.5 if p != int(p) else 0.0) for p in powers)
+        cost = sum(abs(p) + (1.0 if p != int(p) else 0.0) for p in powers)
         if cost <= budget:
             out.append(Term(powers, None, cost))
     return sorted(out, key=lambda t: t.cost)

@@ -108,11 +108,20 @@ def _target(column: pd.Series, name: str, notes: list[str]) -> Array:
 
 
 def _constants(constants: Mapping[str, float] | None, columns: Sequence[str]) -> dict[str, float]:
+    if constants is not None and not isinstance(constants, Mapping):
+        raise TypeError(f'constants must be a dict such as {{"R": 8.314}}, got {constants!r}')
     known = {}
     for name, value in (constants or {}).items():
         if not isinstance(name, str) or not name.strip():
             raise ValueError(f"a constant needs a name, got {name!r}")
         if name in columns:
             raise ValueError(f"the constant {name!r} has the name of a column; rename one of them")
+        own = Names([name])
+        if (own.symbols[0].name, own.identifiers[0]) != (name, name):
+            raise ValueError(
+                f"constant {name!r} needs another name: a formula, Python or C reads it otherwise"
+            )
         known[name] = real(value, f"constant {name!r}")
+        if known[name] == 0:
+            raise ValueError(f"constant {name!r} is 0, of which no law can have a multiple")
     return known
