@@ -16,9 +16,10 @@ from ..search._candidate import EXACT
 from ..search._state import State
 from ..search._template import Data, Template
 from ..table._table import Table
-from ._verify import beats_chance, error_on, extrapolated
+from ._verify import beats_chance, error_on, extrapolated, weak_but_real
 
 COMPACT = 40  # operations of the longest formula that is called a law
+WEAK = 0.3  # a law with more of the spread left over needs more to be believed
 NUMBERS = 6  # free numbers of the longest
 
 
@@ -85,6 +86,8 @@ def _holds(best: Template, data: Data, evidence: Evidence, noise: float | None) 
     if (evidence.stopped and k > 3) or (best.error > 0.1 and k > 3):
         return False  # of many numbers that do not fit well, or of a search cut short
     if not compact or not beats_chance(best, n, evidence.candidates):
+        return False
+    if evidence.error > WEAK and not weak_but_real(best, data, evidence):
         return False
     if noise is not None and best.error > 1.3 * noise + EXACT:
         return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..law._records import Evidence
 from ..search._template import Data, Template
 
 CHANCE = 10.0  # by so much, in twice the log likelihood, a law must beat a constant
@@ -37,3 +38,20 @@ def beats_chance(template: Template, rows: int, candidates: int) -> bool:
     fit = rows * np.log(max(template.error, 1e-13) ** 2)
     search = 2 * np.log(max(candidates, 1))
     return bool(fit + template.numbers + template.written + search < -CHANCE)
+
+
+def weak_but_real(template: Template, data: Data, evidence: Evidence) -> bool:
+    """Whether a law that leaves much over is more than a few outliers hit by chance.
+
+    Rows that it has not seen must be predicted too, and the typical row must gain, not only the
+    extreme ones.
+    """
+    if evidence.held_out is not None and evidence.held_out > 0.5 * (1 + evidence.error):
+        return False
+    with np.errstate(all="ignore"):
+        left = np.median(np.abs(data.y - template.predict(data)))
+    whole = np.median(np.abs(data.y - np.median(data.y)))
+    gain = len(data.y) * np.log(left**2 / whole**2) if left > 0 and whole > 0 else -np.inf
+    search = 2 * np.log(max(evidence.candidates, 1))
+    fit = len(data.y) * np.log(evidence.error**2) + template.numbers + template.written + search
+    return bool(gain < -CHANCE / 2 and fit < -2 * CHANCE)

@@ -16,7 +16,7 @@ from ._state import State
 from ._template import Data, Template
 from ._terms import Term
 
-FEW_ROWS = 60  # below, many laws fit as well, so that all stages are looked at
+FEW_ROWS = 40  # below, many laws fit as well, so that all stages are looked at
 
 
 @dataclass
