@@ -339,3 +339,15 @@ def test_laws_are_compared():
     assert one.equals(one)
     assert not one.equals(two)
     assert two.equals(one).difference_constant
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_gas_law_under_relative_noise(seed):
+    rng = np.random.default_rng(seed)
+    n, T, V = rng.uniform(0.5, 3, 100), rng.uniform(250, 400, 100), rng.uniform(0.01, 0.1, 100)
+    P = 8.314 * n * T / V * (1 + 0.01 * rng.standard_normal(100))
+    law = discover({"n": n, "T": T, "V": V}, P, target="P")
+    assert law.found
+    assert law.equals("n*T/V").ratio_constant
+    (number,) = law.parameters
+    assert abs(number.value - 8.314) < 4 * number.stderr

@@ -6,6 +6,7 @@ numbers gives the law (`structure`; superfluous terms are not held against them)
 Needs RAN_DATA and the extra `bench`.
 
 python -m experiments.discovery.peers_laws [--smoke] [--jobs 1] [--peers gplearn pyoperon pykan]
+    [--fourteen]    only the paper's fourteen and its three
 """
 
 from __future__ import annotations
@@ -107,6 +108,7 @@ def main() -> None:
     parser = arguments(__doc__, jobs=1)
     parser.add_argument("--peers", nargs="+", choices=tuple(SECONDS), default=list(SECONDS))
     parser.add_argument("--noise", type=float, nargs="+", default=[0.0, 0.01])
+    parser.add_argument("--fourteen", action="store_true")
     options = parser.parse_args()
     there = [peer for peer in options.peers if peers.installed(peer)]
     for peer in set(options.peers) - set(there):
@@ -116,7 +118,8 @@ def main() -> None:
         problems = {peer: laws.paper_three()[1:2] for peer in there if peer != "pykan"}
         seconds, noises = dict.fromkeys(there, 0.5), [0.0]
     else:
-        problems = {peer: laws.feynman() for peer in there}
+        chosen = laws.paper_fourteen() if options.fourteen else laws.feynman()
+        problems = {peer: chosen for peer in there}
         seconds, noises = SECONDS, options.noise
         if "pykan" in there:
             problems["pykan"] = laws.paper_fourteen()
