@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import sympy as sp
 
-from ..law._expressions import operations
+from ..law._expressions import operations, readable
 from ..law._law import Law
 from ..law._records import Entry, Evidence, Parameter
 from ..search._candidate import EXACT
@@ -99,10 +99,16 @@ def _named(
     template: Template, data: Data, known: Mapping[sp.Symbol, float]
 ) -> tuple[sp.Expr, tuple[Parameter, ...], np.ndarray]:
     """Parameters called c0, c1, ... in the order in which the formula shows them."""
-    shown = str(template.expression)
     free = {s: i for i, s in enumerate(template.parameters)}
     pins = {p.symbol: p for p in template.pinned}
-    order = sorted([*free, *pins], key=lambda s: shown.find(str(s)))
+    shown = readable(template.law)
+
+    def place(symbol: sp.Symbol) -> int:
+        value = float(pins[symbol].exact) if symbol in pins else template.values[free[symbol]]
+        at = shown.find(f"{abs(value):.6g}")
+        return at if at >= 0 else len(shown)
+
+    order = sorted([*free, *pins], key=place)
     covariance = template.covariance(data)
     parameters = []
     for k, symbol in enumerate(order):

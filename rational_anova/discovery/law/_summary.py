@@ -40,7 +40,7 @@ def summary(law: Law) -> str:
         unit = f" {units[column]}" if column in units else ""
         lines.append(f"range       {column}: {low:.6g} to {high:.6g}{unit}")
     if law.domain.certified:
-        lines.append(f"domain      proven, for a box up to {law.domain.widest:.2g} times as wide")
+        lines.append(f"domain      proven, for a box up to {law.domain.widest:.3g} times as wide")
     else:
         lines += [f"domain      {reason}" for reason in law.domain.reasons]
     return "\n".join([*lines, "", law.trust])
