@@ -38,23 +38,30 @@ def as_good(trial: Template, template: Template, rows: int) -> bool:
 
 def without_numbers(template: Template, data: Data) -> Template:
     """Parameters set to zero or one where the law is as good without them."""
-    for symbol in template.parameters:
-        if symbol not in template.parameters:
-            continue
-        for number in (0, 1, -1):
-            i = template.parameters.index(symbol)
-            value, error = template.values[i], stderr(template, data)[i]
-            near = max(3 * error, 1e-9 * abs(value), 1e-12 if number == 0 else 0.0)
-            if abs(value - number) > near:
-                continue
-            trial = template.fixed(i, sp.Integer(number))
-            if trial.expression.has(sp.zoo, sp.nan, sp.oo):
-                continue
-            trial = trial.refined(data)
-            if as_good(trial, template, len(data.y)):
-                template = trial
+    again = True
+    while again:  # one less may free another: terms that almost cancel go by turns
+        again = False
+        for symbol in template.parameters:
+            shorter = _without(template, template.parameters.index(symbol), data)
+            if shorter is not None:
+                template, again = shorter, True
                 break
     return template
+
+
+def _without(template: Template, i: int, data: Data) -> Template | None:
+    value, error = template.values[i], stderr(template, data)[i]
+    for number in (0, 1, -1):
+        near = max(3 * error, 1e-9 * abs(value), 1e-12 if number == 0 else 0.0)
+        if abs(value - number) > near:
+            continue
+        trial = template.fixed(i, sp.Integer(number))
+        if trial.expression.has(sp.zoo, sp.nan, sp.oo):
+            continue
+        trial = trial.refined(data)
+        if as_good(trial, template, len(data.y)):
+            return trial
+    return None
 
 
 def stderr(template: Template, data: Data) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 
 from ._basis import Array
-from ._least_squares import levenberg_marquardt, number_cost, standard_errors
+from ._least_squares import levenberg_marquardt, number_cost, small_sample, standard_errors
 from ._links import Link
 from ._state import ALL, Rows, State
 from ._terms import Term, columns
@@ -49,7 +49,7 @@ class Candidate:
         n, k = len(self.state.y), len(self.theta)
         fit = n * np.log(max(self.error, ROUNDING) ** 2)
         numbers = k * np.log(n) if self.numbers is None else self.numbers
-        return float(fit + numbers + 2 * self.cost)
+        return float(fit + numbers + small_sample(n, k) + 2 * self.cost)
 
     def weighed(self) -> Candidate:
         """With the cost of its numbers: simple ones are short, others as long as they are sharp."""

@@ -56,6 +56,11 @@ def levenberg_marquardt(
     return theta, float(np.sqrt(cost / len(r)))
 
 
+def small_sample(rows: int, numbers: int) -> float:
+    """What many numbers on few rows add to the description length (the correction of AICc)."""
+    return 2.0 * numbers * (numbers + 1) / max(rows - numbers - 1, 0.5)
+
+
 def standard_errors(J: Array, theta: Array, error: float) -> Array:
     """Of each parameter, from the slopes and the root mean square of the residual."""
     norms = np.linalg.norm(J, axis=0)

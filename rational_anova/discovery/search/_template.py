@@ -10,7 +10,7 @@ import numpy as np
 import sympy as sp
 
 from ._basis import Array
-from ._least_squares import levenberg_marquardt, number_cost, standard_errors
+from ._least_squares import levenberg_marquardt, number_cost, small_sample, standard_errors
 
 ROUNDING = 1e-13
 _PARAMETERS: list[sp.Dummy] = []  # that no column can be confused with
@@ -92,7 +92,8 @@ class Template:
     def score(self) -> float:
         """Description length: the smaller, the better."""
         fit = self.rows * np.log(max(self.error, ROUNDING) ** 2)
-        return float(fit + self.numbers + self.written + 2 * self.complexity)
+        few = small_sample(self.rows, len(self.parameters))
+        return float(fit + self.numbers + self.written + few + 2 * self.complexity)
 
     def weighed(self, data: Data) -> Template:
         """With the cost of its numbers: simple ones are short, others as long as they are sharp."""
