@@ -115,13 +115,21 @@ def _choices(
         for b, v in single[k + 1 :]
         if a.free_symbols != b.free_symbols
     ]
+    found: list[tuple[float, sp.Expr]] = []
     for symbol, number in single + pairs:
         ratio = snap(value / number, near / abs(number))
         if ratio is not None:
-            yield ratio * symbol
+            found.append((_length(ratio) + 0.5, ratio * symbol))
     exact = snap(value, near, constants)
     if exact is not None:
-        yield exact
+        found.append((_length(exact), exact))
+    for _, choice in sorted(found, key=lambda t: t[0]):  # 3 is 3, and not 1500/4157 times 8.314
+        yield choice
+
+
+def _length(number: sp.Expr) -> float:
+    """How long a number is to write."""
+    return float(sum(np.log(abs(r.p)) + np.log(r.q) for r in number.atoms(sp.Rational) if r != 0))
 
 
 def with_tied_numbers(template: Template, data: Data) -> Template:
