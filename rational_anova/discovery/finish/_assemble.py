@@ -63,9 +63,12 @@ def assemble(
     template, parameters, covariance = _named(final, every, known)
     box = tuple(zip(table.X.min(0).tolist(), table.X.max(0).tolist(), strict=True))
     front = pareto([replace(final, error=best.error), *laws], known)
-    return Law(
+    law = Law(
         template, parameters, table.names, table.target, box, covariance, evidence, front, found
     )
+    if found and evidence.error > WEAK and not law.domain.certified:
+        law = replace(law, found=False)  # a pole among the rows can hit any outlier
+    return law
 
 
 def _noise(template: Template, data: Data) -> float:
