@@ -6,7 +6,7 @@
 >>> y = 2 * X[:, 0] / (X[:, 1] - 5 * X[:, 2])
 >>> found = symmetries(X, y, names=["q", "a", "b"])
 >>> found.variables, found.factor
-((a/b,), q/b)
+((b/a,), q/a)
 """
 
 from __future__ import annotations
