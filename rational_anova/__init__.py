@@ -11,6 +11,8 @@ from .budgets import count_parameters as count_parameters
 from .budgets import match_budget as match_budget
 from .discovery import Law as Law
 from .discovery import discover as discover
+from .estimators import RANClassifier as RANClassifier
+from .estimators import RANRegressor as RANRegressor
 from .functional import rational_1d as rational_1d
 from .functional import rational_2d as rational_2d
 from .networks import KAF as KAF

@@ -16,7 +16,7 @@ ORDER = [
     {"units"},
     {"networks"},
     {"budgets", "training"},
-    {"discovery"},
+    {"discovery", "estimators"},
     {"report"},
     {"cli"},
 ]

@@ -14,7 +14,7 @@ import numpy as np
 from experiments.discovery import judge, laws
 from experiments.discovery.calling import discovered
 from experiments.discovery.structure import true_values
-from experiments.discovery.table import Row, Table, arguments, rate, run
+from experiments.table import Row, Table, arguments, rate, run
 
 _ROWS = 60
 

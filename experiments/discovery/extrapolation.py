@@ -16,7 +16,7 @@ import numpy as np
 
 from experiments.discovery import judge, laws
 from experiments.discovery.calling import discovered
-from experiments.discovery.table import Row, Table, arguments, rate, run
+from experiments.table import Row, Table, arguments, rate, run
 
 KEY = ("problem", "noise", "seed")
 _TEST = 1000

@@ -12,7 +12,7 @@ from itertools import product
 from statistics import median
 
 from experiments.discovery import judge, laws
-from experiments.discovery.table import Table, arguments, rate, run
+from experiments.table import Table, arguments, rate, run
 
 KEY = ("problem", "noise", "seed")
 

@@ -9,7 +9,7 @@ import dataclasses
 
 from experiments.discovery import laws
 from experiments.discovery.feynman import KEY, sweep
-from experiments.discovery.table import Table, arguments
+from experiments.table import Table, arguments
 
 _COLUMNS = 12
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from experiments.discovery.calling import discovered
-from experiments.discovery.table import Row, Table, arguments, rate, run
+from experiments.table import Row, Table, arguments, rate, run
 
 _ROWS = (30, 60, 120, 400, 2000)
 

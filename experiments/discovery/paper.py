@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from experiments.discovery import judge, laws
-from experiments.discovery.table import Row, Table, arguments, rate, run
+from experiments.table import Row, Table, arguments, rate, run
 
 # equation: test RMSE of MLP, KAN and RAN as printed in the paper, and its own words on RAN's result
 FOURTEEN = {

@@ -21,7 +21,7 @@ import sympy as sp
 from experiments.discovery import judge, laws, peers
 from experiments.discovery.peer_searches import RARE, Task
 from experiments.discovery.structure import has_structure, opened, relative_error, widened
-from experiments.discovery.table import Row, Table, arguments, rate, run
+from experiments.table import Row, Table, arguments, rate, run
 
 KEY = ("peer", "problem", "noise", "seed")
 SECONDS = {"gplearn": 15.0, "pyoperon": 15.0, "pykan": 60.0}

@@ -18,7 +18,7 @@ from experiments.discovery import judge, laws
 from experiments.discovery.calling import discovered
 from experiments.discovery.real_tables import TABLES, Measured, made_up
 from experiments.discovery.structure import true_values
-from experiments.discovery.table import Row, Table, arguments, run
+from experiments.table import Row, Table, arguments, run
 
 
 def one(measured: Measured) -> Row:

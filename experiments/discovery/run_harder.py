@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from experiments.discovery.feynman import KEY, sweep
 from experiments.discovery.harder import SPLITS, harder
-from experiments.discovery.table import Table, arguments
+from experiments.table import Table, arguments
 
 
 def main() -> None:

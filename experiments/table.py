@@ -24,16 +24,19 @@ def text_of(value: Any) -> str:
 
 
 class Table:
-    """Rows of a long experiment, in `experiments/results/discovery_<name>.csv`.
+    """Rows of a long experiment, in `experiments/results/<study>_<name>.csv`.
 
     Args:
         name: of the experiment.
         key: columns that tell runs apart; a run whose row is there is not repeated.
         fresh: forget what is there.
+        study: what the experiment belongs to.
     """
 
-    def __init__(self, name: str, key: Sequence[str], fresh: bool = False) -> None:
-        self.path = FOLDER / f"discovery_{name}.csv"
+    def __init__(
+        self, name: str, key: Sequence[str], fresh: bool = False, study: str = "discovery"
+    ) -> None:
+        self.path = FOLDER / f"{study}_{name}.csv"
         self.key = tuple(key)
         self.rows: list[dict[str, str]] = []
         if self.path.exists() and not fresh:

@@ -1,0 +1,1 @@
+"""Tables: the estimators beside EBM, pyGAM, boosted trees, linear models and an MLP."""

@@ -1,0 +1,160 @@
+"""What both estimators share: input, options, fitting, prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_is_fitted,
+    validate_data,
+)
+
+from .. import _validation as check
+from ._columns import Feature, read
+from ._editing import EditMixin
+from ._explain import ExplainMixin
+from ._model import Additive
+from ._recipe import Options
+from ._saving import SaveMixin
+from ._terms import Rows
+from .export import ExportMixin
+
+Array = np.ndarray
+
+DEPTHS = ("shallow", "deep")
+
+
+class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimator):
+    """Base of `RANRegressor` and `RANClassifier`."""
+
+    model_: Additive
+    n_features_in_: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    @property
+    def features_(self) -> list[Feature]:
+        """The inputs: columns of the table, and the parts of dates."""
+        check_is_fitted(self)
+        return self.model_.features
+
+    # -- input
+
+    def _frame(self, X: Any, reset: bool) -> pd.DataFrame:
+        """Return a table as a frame; names and number of its columns as in the fit."""
+        if isinstance(X, pd.DataFrame):
+            if reset:
+                _named_once(X)
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return _at_least_one(X)
+        X = check_array(X, dtype=None, ensure_all_finite="allow-nan", estimator=self)
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        if X.dtype.kind not in "fiub":
+            return pd.DataFrame(X, columns=_names(X)).infer_objects()
+        if X.dtype.kind == "f" and np.isinf(X).any():
+            raise ValueError(
+                "Input X contains infinity; replace it by a number, or by NaN to have it treated "
+                "as missing"
+            )
+        return pd.DataFrame(X.astype(float), columns=_names(X))
+
+    def _rows(self, X: Any) -> Rows:
+        check_is_fitted(self)
+        return read(self.model_.features, self._frame(X, reset=False))
+
+    def _weight(self, sample_weight: Any, X: pd.DataFrame) -> Array:
+        """Return weights: whole numbers count as repeats, others are relative to their mean."""
+        weight = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+        if not weight.any():
+            raise ValueError("all sample weights are zero: there is nothing to fit")
+        if sample_weight is not None and (weight % 1).any():
+            weight = weight / weight[weight > 0].mean()
+        return weight
+
+    # -- options
+
+    def _options(self, frame: pd.DataFrame, features: list[Feature]) -> Options:
+        check.choice(self.depth, DEPTHS, "depth")
+        pairs = self.pairs
+        allowed = None
+        names = {f.name: i for i, f in enumerate(features)}
+        if not isinstance(pairs, str | int | np.integer):
+            allowed = tuple(sorted({_pair(p, names, "pairs") for p in pairs}))
+            most = len(allowed)
+        else:
+            most = 60 if pairs == "auto" else check.integer(pairs, "pairs", 0)
+        forbidden = {_pair(p, names, "forbid") for p in self.forbid}
+        if forbidden:
+            every = allowed if allowed is not None else _all_pairs(len(features))
+            allowed = tuple(p for p in every if p not in forbidden)
+        return Options(
+            pairs=most,
+            refinements=check.integer(self.refinements, "refinements", 0),
+            allowed=allowed,
+            report=self._reporter(),
+        )
+
+    def _reporter(self) -> Callable[[str], None] | None:
+        return (lambda stage: print(f"{type(self).__name__}: {stage}")) if self.verbose else None
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(1 << 31))
+
+
+def _names(X: Array) -> list[str]:
+    return [f"x{k}" for k in range(X.shape[1])]
+
+
+def _named_once(X: pd.DataFrame) -> None:
+    twice = X.columns[X.columns.duplicated()]
+    if len(twice):
+        raise ValueError(f"the column {twice[0]!r} is there twice; rename one of the two")
+
+
+def _at_least_one(X: pd.DataFrame) -> pd.DataFrame:
+    if X.shape[0] < 1:
+        raise ValueError(
+            f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required."
+        )
+    if X.shape[1] < 1:
+        raise ValueError(
+            f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required."
+        )
+    return X
+
+
+def _pair(pair: Any, names: dict[str, int], what: str) -> tuple[int, int]:
+    """Return a pair of names or positions as positions, in order."""
+    try:
+        first, second = pair
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} takes pairs of columns, got {pair!r}") from None
+    found = []
+    for one in (first, second):
+        if isinstance(one, str) and one in names:
+            found.append(names[one])
+        elif isinstance(one, int | np.integer) and 0 <= one < len(names):
+            found.append(int(one))
+        else:
+            raise ValueError(f"{what} names {one!r}, which is no input; there are {list(names)}")
+    if found[0] == found[1]:
+        raise ValueError(f"{what} names {first!r} twice in one pair")
+    return min(found), max(found)
+
+
+def _all_pairs(count: int) -> list[tuple[int, int]]:
+    return [(i, j) for j in range(count) for i in range(j)]

@@ -1,0 +1,111 @@
+"""`RANClassifier`: classes out of tables, by effects that can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from ._base import RANEstimator
+from ._fitting import fit_additive, learn_features, problem_of
+from ._losses import Logistic, Loss, Softmax, softmax
+
+Array = np.ndarray
+
+
+class RANClassifier(ClassifierMixin, RANEstimator):
+    """A Rational ANOVA Network for classes: log odds as a sum of curves and surfaces.
+
+    Two classes have one decision, the log odds of the second; more classes have one each, and
+    their probabilities are the softmax. The options are those of `RANRegressor`, but for the link.
+
+    Args:
+        depth: `shallow`: effects only. `deep`: and a `DeepRAN` on what they leave over.
+        pairs: `auto`, a number at most, or the pairs that may be used, as names or positions.
+        forbid: pairs that may not be used.
+        monotone: +1 or -1 for inputs in which the log odds must not fall or rise (two classes).
+        refinements: steps that move the heads, at most.
+        random_state: seed of the halves on which pairs are judged, and of the posterior's draws.
+        n_jobs: threads of the linear algebra; None leaves them as they are.
+        verbose: print the stages.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(600, 2))
+        >>> y = np.where(X[:, 0] ** 2 + X[:, 1] > rng.logistic(scale=0.2, size=600), "yes", "no")
+        >>> RANClassifier().fit(X[:400], y[:400]).score(X[400:], y[400:]) > 0.85
+        True
+    """
+
+    classes_: Array
+
+    def __init__(
+        self,
+        *,
+        depth: str = "shallow",
+        pairs: str | int | Sequence[tuple[Any, Any]] = "auto",
+        forbid: Sequence[tuple[Any, Any]] = (),
+        monotone: dict[Any, int] | None = None,
+        refinements: int = 2,
+        random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.depth = depth
+        self.pairs = pairs
+        self.forbid = forbid
+        self.monotone = monotone
+        self.refinements = refinements
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RANClassifier:
+        """Fit the effects to a table X and classes y; returns self."""
+        if y is None:
+            raise ValueError("this estimator requires y to be passed, but the target y is None")
+        frame = self._frame(X, reset=True)
+        y = column_or_1d(np.asarray(y), warn=True)
+        check_classification_targets(y)
+        check_consistent_length(frame, y)
+        weight = self._weight(sample_weight, frame)
+        self.classes_, codes = np.unique(y[weight > 0], return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"there must be two classes or more, got 1 class: {self.classes_[0]!r} in all rows "
+                "(of positive weight)"
+            )
+        seed = self._seed()
+        targets = np.zeros((len(y), len(self.classes_)))
+        targets[np.flatnonzero(weight > 0), codes] = 1
+        loss: Loss = Softmax()
+        if len(self.classes_) == 2:
+            targets, loss = targets[:, 1:], Logistic()
+        features = learn_features(frame, targets, weight)
+        options = self._options(frame, features)
+        problem = problem_of(features, frame, targets, weight, loss, seed)
+        self.model_ = fit_additive(features, problem, options, seed)
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the log odds of the second of two classes, or the decision of each class."""
+        rows = self._rows(X)
+        f = self.model_.decision(rows)
+        return f[:, 0] if f.shape[1] == 1 else f
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each class, (rows, classes)."""
+        rows = self._rows(X)
+        f = self.model_.decision(rows)
+        if f.shape[1] == 1:
+            f = np.concatenate([np.zeros_like(f), f], 1)
+        return softmax(f)
+
+    def predict(self, X: Any) -> Array:
+        """Return the most probable class of each row."""
+        best = self.predict_proba(X).argmax(1)
+        return self.classes_[best]

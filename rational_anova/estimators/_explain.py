@@ -1,0 +1,7 @@
+"""Explanations: effects, shares, tables and plots."""
+
+from __future__ import annotations
+
+
+class ExplainMixin:
+    """Filled in later."""

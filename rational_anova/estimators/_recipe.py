@@ -1,0 +1,232 @@
+"""The shallow fit: mains, fine mains, pairs, and moved heads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ._bases import Basis, Heads, Levels, Missing
+from ._columns import Feature
+from ._placing import Spread, place, place_atoms
+from ._refine import refine
+from ._screening import Pair, Residual, bins, pair_gains
+from ._solve import START_PENALTY, Fit, Problem, solve
+from ._terms import Term
+
+Array = np.ndarray
+
+MAIN_HEADS = (8, 32)
+FINE_HEADS, FINE_BINS = 256, (64, 128, 256)
+PAIR_HEADS = 4
+# heads of a pair's finer grids, and the tables of cell means that ask for them
+FINER = ((8, (8,)), (16, (12, 18)), (24, (27,)))
+MOST_LEVELS = 255  # levels of a category with a number of their own
+FEW_LEVELS = 12  # up to which levels are told apart in pairs
+MANY_LEVELS = 30  # from which a category's typical target counts, too
+LEAST_GAIN = 3e-4  # share of the residual's variance that finer heads must bring
+LEAST_EDF = 0.5  # below which a term is dropped
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may choose.
+
+    Args:
+        pairs: how many at most.
+        pair_columns: numerators of all pairs at most.
+        refinements: steps that move the heads, at most.
+        allowed: the pairs that may be used; None for all.
+        report: called with the name of each stage.
+    """
+
+    pairs: int = 60
+    pair_columns: int = 2200
+    refinements: int = 2
+    allowed: tuple[Pair, ...] | None = None
+    report: Callable[[str], None] | None = None
+
+
+class Recipe:
+    """One fit, stage by stage.
+
+    Args:
+        problem: rows, targets, loss.
+        features: the inputs.
+        options: of the user.
+    """
+
+    def __init__(self, problem: Problem, features: list[Feature], options: Options) -> None:
+        self.problem, self.features, self.options = problem, features, options
+        self.coordinates = [self._coordinate(i) for i in range(len(features))]
+        self.spreads = [Spread.of(x, problem.weight) for x in self.coordinates]
+
+    def run(self) -> Fit:
+        """Return the fitted terms."""
+        fit = self._solved(self.mains(), 6, None, "main effects")
+        fine = self.fine_mains(fit)
+        if fine:
+            fit = self._solved([*fit.terms, *fine], 3, fit, "fine main effects")
+        terms = self._pruned(fit)
+        if self.options.pairs and len(self.features) > 1:
+            pairs = self.pairs(fit)
+            if pairs:
+                fit = self._solved([*terms, *pairs], 3, fit, "pairs")
+                terms = self._pruned(fit)
+        if len(terms) < len(fit.terms) or self.problem.loss.fixed_noise is None:
+            fit = self._solved(terms, 4, fit, "pruned")
+        return self._refined(fit)
+
+    # -- terms
+
+    def mains(self) -> list[Term]:
+        """Return the main effects of all inputs, at two resolutions."""
+        terms: list[Term] = []
+        most = max(4, int(self.problem.count) // 20)
+        for i, feature in enumerate(self.features):
+            if feature.category:
+                levels = min(len(feature.levels), MOST_LEVELS)
+                if len(feature.levels) > 1:
+                    terms.append(Term((i,), (Levels(levels),)))
+                if len(feature.levels) >= MANY_LEVELS:
+                    terms += self._heads(i, (8,), most)
+                continue
+            terms += self._heads(i, MAIN_HEADS, most)
+            if feature.gaps:
+                terms.append(Term((i,), (Missing(),)))
+            atoms = place_atoms(self.spreads[i])
+            if atoms is not None:
+                terms.append(Term((i,), (self._filled(i, atoms),)))
+        return terms
+
+    def _heads(self, i: int, counts: tuple[int, ...], most: int) -> list[Term]:
+        found: list[Term] = []
+        last = 0
+        for count in counts:
+            heads = place(self.spreads[i], min(count, most), odd=True)
+            if heads is not None and len(heads.centre) > last:
+                found.append(Term((i,), (self._filled(i, heads),)))
+                last = len(heads.centre)
+        return found
+
+    def fine_mains(self, fit: Fit) -> list[Term]:
+        """Return many narrow heads for inputs whose residual asks for them on the other rows."""
+        residual = self._residual(fit)
+        found = []
+        for i, feature in enumerate(self.features):
+            if feature.category or len(self.spreads[i].levels) <= 40:
+                continue
+            tables = [bins(self.coordinates[i], self.spreads[i], count) for count in FINE_BINS]
+            gain, cells = max((residual.gain(code, cells), cells) for code, cells in tables)
+            if cells > 40 and gain > LEAST_GAIN:
+                heads = place(self.spreads[i], min(FINE_HEADS, 2 * cells))
+                if heads is not None:
+                    found.append(Term((i,), (self._filled(i, heads),)))
+        return found
+
+    def pairs(self, fit: Fit) -> list[Term]:
+        """Return coarse grids for the best pairs, finer ones where finer tables win."""
+        gains = pair_gains(
+            self.coordinates, self.spreads, self._residual(fit), self.options.pairs,
+            self.options.allowed,
+        )  # fmt: skip
+        best = sorted(gains, key=lambda p: (-max(gains[p].values()), p))[: self.options.pairs]
+        chosen: list[Term] = []
+        wanted: list[tuple[float, Term]] = []
+        room = self.options.pair_columns
+        for pair in best:
+            term = self._grid(pair, PAIR_HEADS)
+            if term is None or term.size > room:
+                continue
+            room -= term.size
+            chosen.append(term)
+            reached, last = max(0.0, *(gains[pair][b] for b in (3, 5))), term.size
+            for count, tables in FINER:
+                gain = max(gains[pair].get(b, 0.0) for b in tables)
+                if gain > max(1.05 * reached, LEAST_GAIN):
+                    fine = self._grid(pair, count)
+                    if fine is not None and fine.size > last:
+                        wanted.append((gain - reached, fine))
+                        reached, last = gain, fine.size
+        for _, term in sorted(wanted, key=lambda t: -t[0]):
+            if term.size <= room:
+                room -= term.size
+                chosen.append(term)
+        return chosen
+
+    def _grid(self, pair: Pair, count: int) -> Term | None:
+        bases = [self._axis(i, count) for i in pair]
+        if any(basis is None for basis in bases):
+            return None
+        return Term(pair, tuple(b for b in bases if b is not None))
+
+    def _axis(self, i: int, count: int) -> Basis | None:
+        feature = self.features[i]
+        if feature.category and len(feature.levels) <= max(FEW_LEVELS, count):
+            return Levels(len(feature.levels)) if len(feature.levels) > 1 else None
+        heads = place(self.spreads[i], count)
+        return None if heads is None else self._filled(i, heads)
+
+    # -- help
+
+    def _coordinate(self, i: int) -> Array:
+        feature, rows = self.features[i], self.problem.rows
+        if not feature.category:
+            return rows.values[:, i]
+        if i in rows.coded:
+            return rows.coded[i]
+        assert feature.values is not None
+        return feature.values[rows.values[:, i].astype(int)]
+
+    def _filled(self, i: int, heads: Heads) -> Heads:
+        values = self.features[i].values if self.features[i].category else None
+        heads = replace(heads, values=values)
+        return heads.filled(self.coordinates[i], self.problem.weight)
+
+    def _residual(self, fit: Fit) -> Residual:
+        problem = self.problem
+        parts = [
+            problem.loss.working(problem.y, fit.f, k) for k in range(problem.y.shape[1])
+        ]
+        r, h = (np.stack(each, 1) for each in zip(*parts, strict=True))
+        weight = h * problem.weight[:, None]
+        return Residual(r, weight, problem.fold, weight.sum(0) / problem.count)
+
+    def _solved(self, terms: list[Term], updates: int, before: Fit | None, stage: str) -> Fit:
+        if self.options.report is not None:
+            self.options.report(stage)
+        penalty = np.full((len(terms), self.problem.y.shape[1]), START_PENALTY)
+        if before is not None:
+            known = {id(t): p for t, p in zip(before.terms, before.penalty, strict=True)}
+            for k, term in enumerate(terms):
+                penalty[k] = known.get(id(term), penalty[k])
+        fit = solve(self.problem, terms, updates, before, penalty)
+        history = [] if before is None else before.history
+        line = (stage, len(terms), len(fit.theta), float(fit.edf.sum()))
+        return replace(fit, history=[*history, line])
+
+    def _pruned(self, fit: Fit) -> list[Term]:
+        return [t for t, edf in zip(fit.terms, fit.edf, strict=True) if edf > LEAST_EDF]
+
+    def _refined(self, fit: Fit) -> Fit:
+        """Move the heads for as long as the criterion falls."""
+        best = fit.criterion(self.problem)
+        for _ in range(self.options.refinements):
+            terms, edf = refine(self.problem, fit)
+            if not edf:
+                break
+            moved = [replace(t, penalty=t.penalty) for t in terms]
+            if self.options.report is not None:
+                self.options.report("heads moved")
+            new = solve(self.problem, moved, 1, fit, fit.penalty.copy())
+            new.edf_heads = edf
+            value = new.criterion(self.problem)
+            if value >= best:
+                break
+            line = ("heads moved", len(moved), len(new.theta), float(new.edf.sum()))
+            fit = replace(new, history=[*fit.history, line])
+            if value > best * (1 - 2e-3):
+                break
+            best = value
+        return fit

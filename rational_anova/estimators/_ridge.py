@@ -1,0 +1,87 @@
+"""Ridge regression with a penalty for each term, set by the evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_solve
+from scipy.linalg.lapack import dpotrf, dpotri
+
+Array = np.ndarray
+
+LEAST, MOST = 1e-6, 1e7  # of a penalty, relative to columns of variance one
+STEP = 20.0  # by which a penalty may change at a time
+SETTLED = 0.1  # change of all log penalties at which they count as settled
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a ridge gives: coefficients, penalties, degrees of freedom a term, noise, factor."""
+
+    theta: Array
+    penalty: Array
+    edf: Array
+    noise: float
+    factor: Array  # lower Cholesky factor of the penalised Gram matrix
+
+
+def evidence_ridge(
+    gram: Array, moment: Array, square: float, rows: float, group: Array, penalty: Array,
+    updates: int, noise: float | None = None,
+) -> Solution:  # fmt: skip
+    """Minimise |y - Phi t|^2 + sum_g penalty_g |t_g|^2, with penalty_g = noise edf_g / |t_g|^2.
+
+    That is MacKay's fixed point for the evidence. Everything comes from the Gram matrix; the data
+    are not seen again.
+
+    Args:
+        gram: Phi' Phi.
+        moment: Phi' y.
+        square: y' y.
+        rows: how many there are, or the sum of their weights.
+        group: the term of each column; -1 for columns without a penalty.
+        penalty: to start from, one for each term.
+        updates: at most so many.
+        noise: variance of y about the fit; None to estimate it.
+    """
+    count = len(penalty)
+    on = group >= 0
+    inside = group[on]
+    size = np.bincount(inside, minlength=count)
+    diagonal = np.diag_indices(len(moment))
+    edf, variance = np.zeros(count), noise or 0.0
+    step = 0
+    while True:
+        matrix = gram.copy()
+        matrix[diagonal] += np.where(on, penalty[group] if count else 0.0, 1e-10 * rows)
+        factor = _factor(matrix, diagonal)
+        theta = cho_solve((factor, True), moment, check_finite=False)
+        if step >= updates:
+            return Solution(theta, penalty, edf, variance, factor)
+        inverse = dpotri(factor, lower=1)[0].diagonal()
+        edf = np.clip(size - penalty * np.bincount(inside, inverse[on], count), 1e-3, None)
+        if noise is None:
+            rest = max(square - 2 * moment @ theta + theta @ (gram @ theta), 1e-12 * square)
+            variance = max(rest / max(rows - edf.sum() - 1, 0.1 * rows), 1e-300)
+        new = variance * edf / (np.bincount(inside, theta[on] ** 2, count) + 1e-300)
+        new = np.clip(np.clip(new, penalty / STEP, penalty * STEP), LEAST, MOST)
+        alive = edf > 0.3
+        step += 1
+        if np.abs(np.log(new / penalty))[alive].max(initial=0.0) < SETTLED:
+            step = max(step, updates)
+        penalty = new
+
+
+def _factor(matrix: Array, diagonal: tuple[Array, ...]) -> Array:
+    """Return the Cholesky factor, with a little more on the diagonal where rounding asks for it."""
+    jitter = 1e-12 * float(np.mean(matrix[diagonal]))
+    for _ in range(12):
+        factor, info = dpotrf(matrix, lower=1)
+        if info == 0:
+            return factor
+        matrix[diagonal] += jitter
+        jitter *= 10
+    raise np.linalg.LinAlgError(
+        "the normal equations have no solution: are there infinite or huge numbers in the table?"
+    )

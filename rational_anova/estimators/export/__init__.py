@@ -1,0 +1,7 @@
+"""Models as formulas, code, SQL and ONNX."""
+
+from __future__ import annotations
+
+
+class ExportMixin:
+    """Filled in later."""
