@@ -44,14 +44,14 @@ def coded(frame: pd.DataFrame, known: dict[str, pd.Index]) -> pd.DataFrame:
 
 
 def _dense(most: int) -> Any:
-    numbers = make_pipeline(SimpleImputer(add_indicator=True, keep_empty_features=True), StandardScaler())
+    filled = SimpleImputer(add_indicator=True, keep_empty_features=True)
+    indicators = OneHotEncoder(
+        handle_unknown="infrequent_if_exist", max_categories=most, sparse_output=False
+    )
     return make_column_transformer(
-        (numbers, make_column_selector(dtype_include="number")),
-        (
-            OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=most, sparse_output=False),
-            make_column_selector(dtype_include="category"),
-        ),
-    )  # fmt: skip
+        (make_pipeline(filled, StandardScaler()), make_column_selector(dtype_include="number")),
+        (indicators, make_column_selector(dtype_include="category")),
+    )
 
 
 def _through(model: Any, X: pd.DataFrame, y: np.ndarray, task: str) -> Predict:
@@ -61,7 +61,11 @@ def _through(model: Any, X: pd.DataFrame, y: np.ndarray, task: str) -> Predict:
 
 def linear(X: pd.DataFrame, y: np.ndarray, task: str, seed: int) -> tuple[Predict, str]:
     """Ridge by cross-validation, or logistic regression, on standardised and one-hot columns."""
-    last = RidgeCV(np.logspace(-3, 4, 15)) if task == "regression" else LogisticRegression(max_iter=2000)
+    last = (
+        RidgeCV(np.logspace(-3, 4, 15))
+        if task == "regression"
+        else LogisticRegression(max_iter=2000)
+    )
     return _through(make_pipeline(_dense(100), last), X, y, task), ""
 
 
@@ -82,9 +86,7 @@ def lightgbm(X: pd.DataFrame, y: np.ndarray, task: str, seed: int) -> tuple[Pred
 
     kind = LGBMRegressor if task == "regression" else LGBMClassifier
     known = levels(X)
-    predict = _through(
-        kind(n_jobs=1, random_state=seed, verbose=-1), coded(X, known), y, task
-    )
+    predict = _through(kind(n_jobs=1, random_state=seed, verbose=-1), coded(X, known), y, task)
     return lambda rows: predict(coded(rows, known)), ""
 
 
@@ -105,7 +107,9 @@ def catboost(X: pd.DataFrame, y: np.ndarray, task: str, seed: int) -> tuple[Pred
     return lambda rows: predict(texts(rows)), ""
 
 
-def ebm(X: pd.DataFrame, y: np.ndarray, task: str, seed: int, bags: int = 14) -> tuple[Predict, str]:
+def ebm(
+    X: pd.DataFrame, y: np.ndarray, task: str, seed: int, bags: int = 14
+) -> tuple[Predict, str]:
     """EBM of interpret; fewer bags than its fourteen where asked for."""
     from interpret.glassbox import ExplainableBoostingClassifier, ExplainableBoostingRegressor
 
@@ -119,7 +123,7 @@ def ebm(X: pd.DataFrame, y: np.ndarray, task: str, seed: int, bags: int = 14) ->
 
 
 def pygam(X: pd.DataFrame, y: np.ndarray, task: str, seed: int) -> tuple[Predict, str]:
-    """pyGAM: splines for numbers, factors for categories; its grid of penalties where affordable."""
+    """pyGAM: splines for numbers, factors for categories; its grid of penalties for few columns."""
     from pygam import LinearGAM, LogisticGAM, f, s
     from pygam.terms import TermList
 
@@ -153,7 +157,9 @@ def pygam(X: pd.DataFrame, y: np.ndarray, task: str, seed: int) -> tuple[Predict
     if task == "regression":
         model = one(LinearGAM, y)
         return lambda rows: model.predict(matrix(rows)[:, flat]), note
-    models = [one(LogisticGAM, (y == k).astype(float)) for k in range(y.max() + 1)][-1 if task == "binary" else 0:]
+    models = [one(LogisticGAM, (y == k).astype(float)) for k in range(y.max() + 1)][
+        -1 if task == "binary" else 0 :
+    ]
 
     def predict(rows: pd.DataFrame) -> np.ndarray:
         p = np.stack([m.predict_proba(matrix(rows)[:, flat]) for m in models], 1)
@@ -164,5 +170,10 @@ def pygam(X: pd.DataFrame, y: np.ndarray, task: str, seed: int) -> tuple[Predict
 
 
 PEERS = {
-    "linear": linear, "lightgbm": lightgbm, "catboost": catboost, "mlp": mlp, "pygam": pygam, "ebm": ebm,
-}  # fmt: skip
+    "linear": linear,
+    "lightgbm": lightgbm,
+    "catboost": catboost,
+    "mlp": mlp,
+    "pygam": pygam,
+    "ebm": ebm,
+}

@@ -48,7 +48,7 @@ class Table:
         frame = pd.read_csv(self.path).drop(columns=DROPPED.get(self.name, []))
         y = frame.pop(self.target)
         for name in DATES.get(self.name, []):
-            frame[name] = pd.to_datetime(frame[name].str.slice(0, 10).str.replace("T", ""))
+            frame[name] = pd.to_datetime(frame[name].str.replace("T000000", ""))
         if self.name in CATEGORICAL:
             frame = frame.astype(str).astype("category")
         if self.task == "regression":

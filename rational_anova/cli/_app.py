@@ -20,7 +20,9 @@ from ..serialization import load
 from ..units import RationalUnit
 from ._demo import run_demo
 from ._discover import discover
+from ._fit import fit
 from ._formulas import readable
+from ._predict import predict
 
 _SMALL = 200  # parameters, up to which a formula is printed
 
@@ -60,6 +62,8 @@ def _clear_errors() -> Iterator[None]:
 
 
 app.command()(discover)
+app.command()(fit)
+app.command()(predict)
 
 
 @app.command()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import (
@@ -15,14 +16,24 @@ from sklearn.utils.validation import (
     check_is_fitted,
     validate_data,
 )
+from threadpoolctl import threadpool_limits
 
 from .. import _validation as check
 from ._columns import Feature, read
+from ._deep import Deep
+from ._deep_stage import deepen
 from ._editing import EditMixin
 from ._explain import ExplainMixin
+from ._fitting import fit_additive
+from ._measured import Measured, measure
 from ._model import Additive
+from ._monotone import as_signs, proofs
+from ._monotone_proof import Proof
+from ._purify import purify
 from ._recipe import Options
 from ._saving import SaveMixin
+from ._size import choose_size
+from ._solve import Problem
 from ._terms import Rows
 from .export import ExportMixin
 
@@ -35,6 +46,9 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
     """Base of `RANRegressor` and `RANClassifier`."""
 
     model_: Additive
+    measured_: Measured
+    deep_: Deep | None
+    monotone_: dict[str, Proof]
     n_features_in_: int
 
     def __sklearn_tags__(self) -> Any:
@@ -59,26 +73,52 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
                 _named_once(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
             return _at_least_one(X)
-        X = check_array(X, dtype=None, ensure_all_finite="allow-nan", estimator=self)
+        X = check_array(X, dtype=None, ensure_all_finite=False, estimator=self)
         validate_data(self, X, reset=reset, skip_check_array=True)
         if X.dtype.kind not in "fiub":
             return pd.DataFrame(X, columns=_names(X)).infer_objects()
-        if X.dtype.kind == "f" and np.isinf(X).any():
-            raise ValueError(
-                "Input X contains infinity; replace it by a number, or by NaN to have it treated "
-                "as missing"
-            )
         return pd.DataFrame(X.astype(float), columns=_names(X))
 
     def _rows(self, X: Any) -> Rows:
         check_is_fitted(self)
         return read(self.model_.features, self._frame(X, reset=False))
 
+    def _decision(self, rows: Rows) -> Array:
+        """Return the sum of all effects, and what the deep part adds."""
+        f = self.model_.decision(rows)
+        return f if self.deep_ is None else f + self.deep_.decision(rows, f)
+
+    # -- the fit
+
+    def _fitted(
+        self, features: list[Feature], problem: Problem, options: Options, seed: int,
+        scale: float = 1.0, shift: float = 0.0,
+    ) -> None:  # fmt: skip
+        """Fit the effects, and the deep part where asked for; problem.y is on the fitted scale."""
+        signs = as_signs(self.monotone, features)
+        if signs and self.depth == "deep":
+            raise ValueError("depth='deep' cannot promise monotone effects; use depth='shallow'")
+        with threadpool_limits(threads(self.n_jobs)):
+            options = choose_size(problem, features, options, seed)
+            model = fit_additive(features, problem, options, seed, scale, shift, signs)
+            self.deep_ = None
+            if self.depth == "deep":
+                self.deep_ = deepen(model, problem, options, seed, scale, shift)
+            rows = Rows(problem.rows.values)
+            self.model_ = purify(model, rows, problem.weight)
+            self.measured_ = measure(self.model_, rows, problem.weight)
+        self.monotone_ = proofs(self.model_, signs)
+        self.edits_ = []
+
+    @property
+    def variance_explained_(self) -> float:
+        """Share of the variance of the decision that the effects explain: 1 without a deep part."""
+        check_is_fitted(self)
+        return 1.0 if self.deep_ is None else float(self.deep_.share_)
+
     def _weight(self, sample_weight: Any, X: pd.DataFrame) -> Array:
         """Return weights: whole numbers count as repeats, others are relative to their mean."""
-        weight = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weight.any():
             raise ValueError("all sample weights are zero: there is nothing to fit")
         if sample_weight is not None and (weight % 1).any():
@@ -98,6 +138,8 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
         else:
             most = 60 if pairs == "auto" else check.integer(pairs, "pairs", 0)
         forbidden = {_pair(p, names, "forbid") for p in self.forbid}
+        signs = as_signs(self.monotone, features)
+        forbidden |= {p for p in _all_pairs(len(features)) if signs.keys() & set(p)}
         if forbidden:
             every = allowed if allowed is not None else _all_pairs(len(features))
             allowed = tuple(p for p in every if p not in forbidden)
@@ -113,6 +155,10 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(1 << 31))
+
+
+def threads(n_jobs: int | None) -> int | None:
+    return None if n_jobs is None else effective_n_jobs(n_jobs)
 
 
 def _names(X: Array) -> list[str]:

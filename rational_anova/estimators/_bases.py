@@ -66,8 +66,10 @@ class Heads:
     def filled(self, coordinate: Array, weight: Array) -> Heads:
         """Return the same heads with the means over some data for what is missing."""
         seen = ~np.isnan(coordinate)
-        if seen.all() or not weight[seen].any():
-            return self if seen.all() else replace(self, fill=np.zeros(self.size))
+        if self.values is not None:  # levels have no gaps
+            return self
+        if not weight[seen].any():
+            return replace(self, fill=np.zeros(self.size))
         total, chunk = np.zeros(self.size), 1 << 14
         x, w = coordinate[seen], weight[seen]
         for at in range(0, len(x), chunk):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ._base import RANEstimator
-from ._fitting import fit_additive, learn_features, problem_of
+from ._fitting import learn_features, problem_of
 from ._losses import Logistic, Loss, Softmax, softmax
 
 Array = np.ndarray
@@ -24,7 +26,8 @@ class RANClassifier(ClassifierMixin, RANEstimator):
     their probabilities are the softmax. The options are those of `RANRegressor`, but for the link.
 
     Args:
-        depth: `shallow`: effects only. `deep`: and a `DeepRAN` on what they leave over.
+        depth: `shallow`: effects only. `deep`: and networks of rational units for what they leave
+            over; `variance_explained_` is the share that the effects keep.
         pairs: `auto`, a number at most, or the pairs that may be used, as names or positions.
         forbid: pairs that may not be used.
         monotone: +1 or -1 for inputs in which the log odds must not fall or rise (two classes).
@@ -70,6 +73,7 @@ class RANClassifier(ClassifierMixin, RANEstimator):
             raise ValueError("this estimator requires y to be passed, but the target y is None")
         frame = self._frame(X, reset=True)
         y = column_or_1d(np.asarray(y), warn=True)
+        _no_gaps(y)
         check_classification_targets(y)
         check_consistent_length(frame, y)
         weight = self._weight(sample_weight, frame)
@@ -78,6 +82,11 @@ class RANClassifier(ClassifierMixin, RANEstimator):
             raise ValueError(
                 f"there must be two classes or more, got 1 class: {self.classes_[0]!r} in all rows "
                 "(of positive weight)"
+            )
+        if self.monotone and len(self.classes_) > 2:
+            raise ValueError(
+                f"monotone needs two classes, got {len(self.classes_)}: with more, a probability "
+                "depends on all decisions"
             )
         seed = self._seed()
         targets = np.zeros((len(y), len(self.classes_)))
@@ -88,19 +97,21 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         features = learn_features(frame, targets, weight)
         options = self._options(frame, features)
         problem = problem_of(features, frame, targets, weight, loss, seed)
-        self.model_ = fit_additive(features, problem, options, seed)
+        self._fitted(features, problem, options, seed)
+        if self.deep_ is not None:
+            self.deep_ = replace(self.deep_, held_=None)
         return self
 
     def decision_function(self, X: Any) -> Array:
         """Return the log odds of the second of two classes, or the decision of each class."""
         rows = self._rows(X)
-        f = self.model_.decision(rows)
+        f = self._decision(rows)
         return f[:, 0] if f.shape[1] == 1 else f
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class, (rows, classes)."""
         rows = self._rows(X)
-        f = self.model_.decision(rows)
+        f = self._decision(rows)
         if f.shape[1] == 1:
             f = np.concatenate([np.zeros_like(f), f], 1)
         return softmax(f)
@@ -109,3 +120,12 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         """Return the most probable class of each row."""
         best = self.predict_proba(X).argmax(1)
         return self.classes_[best]
+
+
+def _no_gaps(y: Array) -> None:
+    gaps = ~np.isfinite(y) if y.dtype.kind == "f" else pd.isna(y)
+    if gaps.any():
+        row = int(np.flatnonzero(gaps)[0])
+        raise ValueError(
+            f"Input y contains NaN or infinity (row {row} is {y[row]}); drop rows without a class"
+        )

@@ -26,11 +26,13 @@ class Design:
         mean: of each column; the first column, of ones, keeps mean 0 and scale 1.
         scale: of each column.
         group: the term of each column, -1 for the ones.
+        main: whether each term is a main effect.
     """
 
     def __init__(self, terms: Sequence[Term], rows: Rows, weight: Array) -> None:
         self.terms, self.rows, self.weight = terms, rows, weight
         self.group = groups(terms)
+        self.main = np.array([len(term.axes) == 1 for term in terms], dtype=bool)
         self.chunk = max(_CHUNK // len(self.group), 256)
         keep = len(rows) * len(self.group) <= KEPT
         self._kept = design(terms, rows) if keep else None

@@ -9,7 +9,8 @@ from . import _columns as columns
 from ._columns import Feature
 from ._losses import Loss
 from ._model import Additive, additive
-from ._recipe import MANY_LEVELS, Options, Recipe
+from ._monotone import constrain
+from ._recipe import Options, Recipe
 from ._solve import Problem
 from ._terms import Rows
 
@@ -29,19 +30,21 @@ def problem_of(
     used = weight > 0
     values = columns.read(features, frame).values[used]
     y, weight = y[used], weight[used]
-    fold = columns.folds(values, y, 2 * columns.CODE_FOLDS, seed)
+    fold = columns.folds(values, 2 * columns.CODE_FOLDS, seed)
     coded = {
         i: columns.coded(feature, values[:, i], y, weight, fold // 2)
         for i, feature in enumerate(features)
-        if feature.category and len(feature.levels) >= MANY_LEVELS
+        if feature.crowded
     }
     return Problem(Rows(values, coded), y, weight, loss, fold % 2)
 
 
 def fit_additive(
     features: list[Feature], problem: Problem, options: Options, seed: int,
-    scale: float = 1.0, shift: float = 0.0,
+    scale: float = 1.0, shift: float = 0.0, signs: dict[int, int] | None = None,
 ) -> Additive:  # fmt: skip
-    """Return the model that the recipe finds."""
+    """Return the model that the recipe finds, monotone in the inputs that have a sign."""
     fit = Recipe(problem, features, options).run()
+    if signs:
+        fit = constrain(problem, fit, signs)
     return additive(fit, features, scale, shift, seed)

@@ -40,9 +40,14 @@ def choose_link(problem: Problem, features: list[Feature], y: Array, seed: int) 
             mean = np.average(t[train], weights=weight)
             scale = np.sqrt(np.average((t[train] - mean) ** 2, weights=weight)) or 1.0
             fitted = replace(part.part(train), y=((t[train] - mean) / scale)[:, None])
-            fitted.fold = folds(fitted.rows.values, fitted.y, 2, seed)
+            fitted.fold = folds(fitted.rows.values, 2, seed + 1)
             model = fit_additive(
-                features, fitted, Options(pairs=20, pair_columns=800, refinements=0), seed, scale, mean
+                features,
+                fitted,
+                Options(pairs=20, pair_columns=800, refinements=0),
+                seed,
+                scale,
+                mean,
             )
             back = link.smeared(model.decision(fitted.rows)[:, 0], y[train], weight)
             rest = part.rows[~train]

@@ -61,7 +61,9 @@ class Link:
         room = ROOM * (t.max() - t.min())
         low, high = t.min() - room, t.max() + room
         if self.name == "sqrt":
-            return Link("sqrt", max(low, 0.0), high, float(np.average((t - f) ** 2, weights=weight)))
+            return Link(
+                "sqrt", max(low, 0.0), high, float(np.average((t - f) ** 2, weights=weight))
+            )
         return Link("log", low, high, float(np.average(np.exp(t - f), weights=weight)))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -78,20 +80,32 @@ class Additive:
         """Return the parts that make an effect."""
         return [part for part in self.parts if part.term.axes == axes]
 
+    @cached_property
+    def _short(self) -> Additive:
+        """The same sum with fewer parts: purified effects share functions."""
+        from ._parts import compact  # which is made of models itself
+
+        return compact(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != "_short"}
+
     def decision(self, rows: Rows) -> Array:
         """Return f at rows, (rows, outputs)."""
-        result = np.tile(self.intercept, (len(rows), 1))
+        short = self._short
+        result = np.tile(short.intercept, (len(rows), 1))
         for piece, some in rows.chunks():
-            for part in self.parts:
+            for part in short.parts:
                 result[piece] += part.at(some)
         return result
 
     def spread(self, rows: Rows) -> Array:
         """Return the posterior's standard deviation of f at rows, (rows, outputs)."""
+        short = self._short
         result = np.empty((len(rows), self.outputs))
         for piece, some in rows.chunks(1024):
-            total = np.repeat(self.intercept_draws[None], len(some), 0)
-            for part in self.parts:
+            total = np.repeat(short.intercept_draws[None], len(some), 0)
+            for part in short.parts:
                 total += part.drawn(some)
             result[piece] = total.std(2)
         return result

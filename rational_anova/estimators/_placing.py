@@ -62,6 +62,16 @@ def place(spread: Spread, count: int, odd: bool = False) -> Heads | None:
     return Heads(centre, np.maximum(width, least), odd)
 
 
+def place_wide(spread: Spread) -> Heads | None:
+    """Return one head as wide as the data: nearly a straight line and a parabola."""
+    levels = spread.levels
+    if len(levels) < 2:
+        return None
+    low, high = spread.quantiles(np.array([0.05, 0.95]))
+    low, high = (low, high) if low < high else (levels[0], levels[-1])
+    return Heads(np.array([(low + high) / 2]), np.array([high - low]), odd=True)
+
+
 def place_atoms(spread: Spread) -> Heads | None:
     """Return narrow heads at values that many rows share; None where there are none."""
     levels, share = spread.levels, spread.weights / spread.weights.sum()

@@ -9,22 +9,22 @@ import numpy as np
 
 from ._bases import Basis, Heads, Levels, Missing
 from ._columns import Feature
-from ._placing import Spread, place, place_atoms
+from ._placing import Spread, place, place_atoms, place_wide
 from ._refine import refine
 from ._screening import Pair, Residual, bins, pair_gains
-from ._solve import START_PENALTY, Fit, Problem, solve
+from ._solve import Fit, Problem, solve, start_penalty
 from ._terms import Term
 
 Array = np.ndarray
 
 MAIN_HEADS = (8, 32)
 FINE_HEADS, FINE_BINS = 256, (64, 128, 256)
+FINE_ROWS = 10  # that each of the fine bins must have
 PAIR_HEADS = 4
 # heads of a pair's finer grids, and the tables of cell means that ask for them
 FINER = ((8, (8,)), (16, (12, 18)), (24, (27,)))
-MOST_LEVELS = 255  # levels of a category with a number of their own
 FEW_LEVELS = 12  # up to which levels are told apart in pairs
-MANY_LEVELS = 30  # from which a category's typical target counts, too
+ROOM = 0.5  # numerators of all pairs at most, for each row
 LEAST_GAIN = 3e-4  # share of the residual's variance that finer heads must bring
 LEAST_EDF = 0.5  # below which a term is dropped
 
@@ -37,6 +37,7 @@ class Options:
         pairs: how many at most.
         pair_columns: numerators of all pairs at most.
         refinements: steps that move the heads, at most.
+        lean: one wide head for each number, and no more: nearly a linear model.
         allowed: the pairs that may be used; None for all.
         report: called with the name of each stage.
     """
@@ -44,6 +45,7 @@ class Options:
     pairs: int = 60
     pair_columns: int = 2200
     refinements: int = 2
+    lean: bool = False
     allowed: tuple[Pair, ...] | None = None
     report: Callable[[str], None] | None = None
 
@@ -65,6 +67,8 @@ class Recipe:
     def run(self) -> Fit:
         """Return the fitted terms."""
         fit = self._solved(self.mains(), 6, None, "main effects")
+        if self.options.lean:
+            return fit
         fine = self.fine_mains(fit)
         if fine:
             fit = self._solved([*fit.terms, *fine], 3, fit, "fine main effects")
@@ -85,18 +89,22 @@ class Recipe:
         terms: list[Term] = []
         most = max(4, int(self.problem.count) // 20)
         for i, feature in enumerate(self.features):
-            if feature.category:
-                levels = min(len(feature.levels), MOST_LEVELS)
-                if len(feature.levels) > 1:
-                    terms.append(Term((i,), (Levels(levels),)))
-                if len(feature.levels) >= MANY_LEVELS:
-                    terms += self._heads(i, (8,), most)
+            if feature.category and not feature.crowded:
+                if len(feature.levels) > 1 and feature.often:
+                    terms.append(Term((i,), (Levels(feature.often),)))
                 continue
-            terms += self._heads(i, MAIN_HEADS, most)
+            if feature.crowded:
+                terms += self._typical(i)
+                continue
+            if self.options.lean:
+                wide = place_wide(self.spreads[i])
+                terms += [] if wide is None else [Term((i,), (self._filled(i, wide),))]
+            else:
+                terms += self._heads(i, MAIN_HEADS, most)
             if feature.gaps:
                 terms.append(Term((i,), (Missing(),)))
             atoms = place_atoms(self.spreads[i])
-            if atoms is not None:
+            if atoms is not None and not self.options.lean:
                 terms.append(Term((i,), (self._filled(i, atoms),)))
         return terms
 
@@ -110,6 +118,22 @@ class Recipe:
                 last = len(heads.centre)
         return found
 
+    def _typical(self, i: int) -> list[Term]:
+        heads = self._wide(i)
+        return [] if heads is None else [Term((i,), (heads,))]
+
+    def _wide(self, i: int) -> Heads | None:
+        """Return one wide head for a crowded category.
+
+        A row's number is found without the rows of its fold, so among equal levels it falls where
+        their targets rise: narrow heads, or indicators beside it, would learn just that.
+        """
+        levels = self.spreads[i].levels
+        if len(levels) < 2:
+            return None
+        far = max(-levels[0], levels[-1])
+        return self._filled(i, Heads(np.zeros(1), np.array([far]), odd=True))
+
     def fine_mains(self, fit: Fit) -> list[Term]:
         """Return many narrow heads for inputs whose residual asks for them on the other rows."""
         residual = self._residual(fit)
@@ -117,7 +141,10 @@ class Recipe:
         for i, feature in enumerate(self.features):
             if feature.category or len(self.spreads[i].levels) <= 40:
                 continue
-            tables = [bins(self.coordinates[i], self.spreads[i], count) for count in FINE_BINS]
+            counts = [count for count in FINE_BINS if FINE_ROWS * count <= self.problem.count]
+            if not counts:
+                break
+            tables = [bins(self.coordinates[i], self.spreads[i], count) for count in counts]
             gain, cells = max((residual.gain(code, cells), cells) for code, cells in tables)
             if cells > 40 and gain > LEAST_GAIN:
                 heads = place(self.spreads[i], min(FINE_HEADS, 2 * cells))
@@ -134,7 +161,7 @@ class Recipe:
         best = sorted(gains, key=lambda p: (-max(gains[p].values()), p))[: self.options.pairs]
         chosen: list[Term] = []
         wanted: list[tuple[float, Term]] = []
-        room = self.options.pair_columns
+        room = min(self.options.pair_columns, int(ROOM * self.problem.count))
         for pair in best:
             term = self._grid(pair, PAIR_HEADS)
             if term is None or term.size > room:
@@ -163,8 +190,11 @@ class Recipe:
 
     def _axis(self, i: int, count: int) -> Basis | None:
         feature = self.features[i]
-        if feature.category and len(feature.levels) <= max(FEW_LEVELS, count):
-            return Levels(len(feature.levels)) if len(feature.levels) > 1 else None
+        few = len(feature.levels) <= max(FEW_LEVELS, count)
+        if feature.category and few and not feature.crowded:
+            return Levels(feature.often) if feature.often > 1 else None
+        if feature.crowded:
+            return self._wide(i)
         heads = place(self.spreads[i], count)
         return None if heads is None else self._filled(i, heads)
 
@@ -186,9 +216,7 @@ class Recipe:
 
     def _residual(self, fit: Fit) -> Residual:
         problem = self.problem
-        parts = [
-            problem.loss.working(problem.y, fit.f, k) for k in range(problem.y.shape[1])
-        ]
+        parts = [problem.loss.working(problem.y, fit.f, k) for k in range(problem.y.shape[1])]
         r, h = (np.stack(each, 1) for each in zip(*parts, strict=True))
         weight = h * problem.weight[:, None]
         return Residual(r, weight, problem.fold, weight.sum(0) / problem.count)
@@ -196,7 +224,8 @@ class Recipe:
     def _solved(self, terms: list[Term], updates: int, before: Fit | None, stage: str) -> Fit:
         if self.options.report is not None:
             self.options.report(stage)
-        penalty = np.full((len(terms), self.problem.y.shape[1]), START_PENALTY)
+        start = start_penalty(terms)
+        penalty = np.repeat(start[:, None], self.problem.y.shape[1], 1)
         if before is not None:
             known = {id(t): p for t, p in zip(before.terms, before.penalty, strict=True)}
             for k, term in enumerate(terms):

@@ -59,7 +59,8 @@ def _movable(fit: Fit) -> list[Place]:
         if fit.edf[k] < 1:
             break
         for axis, basis in enumerate(fit.terms[k].bases):
-            if isinstance(basis, Heads) and total + 2 * len(basis.centre) <= MOST:
+            fixed = not isinstance(basis, Heads) or basis.values is not None
+            if not fixed and total + 2 * len(basis.centre) <= MOST:
                 chosen.append((int(k), axis))
                 total += 2 * len(basis.centre)
     return sorted(chosen)

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length, column_or_1d
+from threadpoolctl import threadpool_limits
 
 from .. import _validation as check
-from ._base import RANEstimator
-from ._fitting import fit_additive, learn_features, problem_of
+from ._base import RANEstimator, threads
+from ._fitting import learn_features, problem_of
 from ._link_choice import choose_link
 from ._links import FORWARD, Link
 from ._links import check as check_link
@@ -29,7 +30,8 @@ class RANRegressor(RegressorMixin, RANEstimator):
     explain of the residual on other rows.
 
     Args:
-        depth: `shallow`: effects only. `deep`: and a `DeepRAN` on what they leave over.
+        depth: `shallow`: effects only. `deep`: and networks of rational units for what they leave
+            over; `variance_explained_` is the share that the effects keep.
         pairs: `auto`, a number at most, or the pairs that may be used, as names or positions.
         forbid: pairs that may not be used.
         monotone: +1 or -1 for inputs (by name or position) in which f must not fall or rise.
@@ -77,6 +79,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
         if y is None:
             raise ValueError("this estimator requires y to be passed, but the target y is None")
         frame = self._frame(X, reset=True)
+        self.target_name_ = str(getattr(y, "name", None) or "target")
         y = _targets(y)
         check_consistent_length(frame, y)
         weight = self._weight(sample_weight, frame)
@@ -88,29 +91,36 @@ class RANRegressor(RegressorMixin, RANEstimator):
         y, weight = y[used], weight[used]
         if self.link != "auto":
             check_link(self.link, y)
-        name = choose_link(problem, features, y, seed) if self.link == "auto" else self.link
+        name = self.link
+        if name == "auto":
+            with threadpool_limits(threads(self.n_jobs)):
+                name = choose_link(problem, features, y, seed)
         link = Link(name)
         t = link.forward(y)
         mean = float(np.average(t, weights=weight))
         scale = float(np.sqrt(np.average((t - mean) ** 2, weights=weight))) or 1.0
         problem = replace(problem, y=((t - mean) / scale)[:, None])
-        self.model_ = fit_additive(features, problem, options, seed, scale, mean)
-        self.link_ = link.smeared(self.model_.decision(problem.rows)[:, 0], y, weight)
+        self._fitted(features, problem, options, seed, scale, mean)
+        f = self.model_.decision(problem.rows)
+        if self.deep_ is not None:  # decisions on rows that its networks did not see
+            f = f if self.deep_.held_ is None else self.deep_.held_
+            self.deep_ = replace(self.deep_, held_=None)
+        self.link_ = link.smeared(f[:, 0], y, weight)
         return self
 
     def predict_link(self, X: Any) -> Array:
         """Return the sum of all effects, on the scale of the link."""
         rows = self._rows(X)
-        return self.model_.decision(rows)[:, 0]
+        return self._decision(rows)[:, 0]
 
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
         """Return the mean of the target at rows; with its posterior's standard deviation on demand.
 
-        The standard deviation is that of the mean; `noise_` is the variance of targets about it,
-        on the link's scale.
+        The standard deviation is that of the mean, of the effects alone; `noise_` is the variance
+        of targets about it, on the link's scale.
         """
         rows = self._rows(X)
-        f = self.model_.decision(rows)[:, 0]
+        f = self._decision(rows)[:, 0]
         if not return_std:
             return self.link_.mean(f)
         spread = self.model_.spread(rows)[:, 0]

@@ -12,6 +12,8 @@ Array = np.ndarray
 
 LEAST, MOST = 1e-6, 1e7  # of a penalty, relative to columns of variance one
 STEP = 20.0  # by which a penalty may change at a time
+# degrees of freedom by which a main effect's penalty leans to that of all, below so many rows
+POOL, POOL_ROWS = 1.0, 1500.0
 SETTLED = 0.1  # change of all log penalties at which they count as settled
 
 
@@ -25,10 +27,15 @@ class Solution:
     noise: float
     factor: Array  # lower Cholesky factor of the penalised Gram matrix
 
+    def cost(self, group: Array) -> float:
+        """Return what the penalties take for the coefficients."""
+        on = group >= 0
+        return float(self.penalty[group[on]] @ self.theta[on] ** 2)
+
 
 def evidence_ridge(
     gram: Array, moment: Array, square: float, rows: float, group: Array, penalty: Array,
-    updates: int, noise: float | None = None,
+    main: Array, updates: int, noise: float | None = None,
 ) -> Solution:  # fmt: skip
     """Minimise |y - Phi t|^2 + sum_g penalty_g |t_g|^2, with penalty_g = noise edf_g / |t_g|^2.
 
@@ -42,6 +49,7 @@ def evidence_ridge(
         rows: how many there are, or the sum of their weights.
         group: the term of each column; -1 for columns without a penalty.
         penalty: to start from, one for each term.
+        main: whether each term is a main effect.
         updates: at most so many.
         noise: variance of y about the fit; None to estimate it.
     """
@@ -64,7 +72,11 @@ def evidence_ridge(
         if noise is None:
             rest = max(square - 2 * moment @ theta + theta @ (gram @ theta), 1e-12 * square)
             variance = max(rest / max(rows - edf.sum() - 1, 0.1 * rows), 1e-300)
-        new = variance * edf / (np.bincount(inside, theta[on] ** 2, count) + 1e-300)
+        squares = np.bincount(inside, theta[on] ** 2, count)
+        # With few rows a term alone is a poor judge of its penalty: main effects share theirs.
+        common = variance * edf[main].sum() / (squares[main].sum() + 1e-300)
+        lean = np.where(main, POOL if rows < POOL_ROWS else 0.0, 0.0)
+        new = variance * (edf + lean) / (squares + lean * variance / max(common, LEAST) + 1e-300)
         new = np.clip(np.clip(new, penalty / STEP, penalty * STEP), LEAST, MOST)
         alive = edf > 0.3
         step += 1
@@ -77,9 +89,10 @@ def _factor(matrix: Array, diagonal: tuple[Array, ...]) -> Array:
     """Return the Cholesky factor, with a little more on the diagonal where rounding asks for it."""
     jitter = 1e-12 * float(np.mean(matrix[diagonal]))
     for _ in range(12):
-        factor, info = dpotrf(matrix, lower=1)
+        # The matrix is symmetric: its transpose is the order of memory that LAPACK wants.
+        factor, info = dpotrf(matrix.T, lower=1)
         if info == 0:
-            return factor
+            return np.asarray(factor)
         matrix[diagonal] += jitter
         jitter *= 10
     raise np.linalg.LinAlgError(

@@ -14,9 +14,16 @@ from ._terms import Rows, Term
 
 Array = np.ndarray
 
-START_PENALTY = 30.0
-NEWTON = 6  # steps at most
+START_PENALTY, START_SHARE = 30.0, 0.05
+NEWTON = 10  # steps at most
+SLACK = 1e-3  # by which a step may raise the loss: penalties change on the way
 SETTLED = 0.01  # mean change of the decision at which Newton's method stops
+ENOUGH = 5e-4  # share of the penalised loss that a step must gain for another to follow
+
+
+def start_penalty(terms: Sequence[Term]) -> Array:
+    """Return penalties to start from: the more columns there are, the less each may do."""
+    return np.array([max(START_PENALTY, START_SHARE * len(terms) * t.size) for t in terms])
 
 
 @dataclass
@@ -36,9 +43,7 @@ class Problem:
 
     def part(self, rows: Array) -> Problem:
         """Return the problem on some of the rows."""
-        return Problem(
-            self.rows[rows], self.y[rows], self.weight[rows], self.loss, self.fold[rows]
-        )
+        return Problem(self.rows[rows], self.y[rows], self.weight[rows], self.loss, self.fold[rows])
 
 
 @dataclass
@@ -66,6 +71,11 @@ class Fit:
     def penalty(self) -> Array:
         """(terms, outputs)."""
         return np.stack([s.penalty for s in self.solutions], 1)
+
+    @property
+    def cost(self) -> Array:
+        """The penalty that each output pays."""
+        return np.array([s.cost(self.design.group) for s in self.solutions])
 
     @property
     def noise(self) -> float:
@@ -96,11 +106,13 @@ def solve(
     """
     outputs = problem.y.shape[1]
     if penalty is None:
-        penalty = np.full((len(terms), outputs), START_PENALTY)
+        penalty = np.repeat(start_penalty(terms)[:, None], outputs, 1)
     design = Design(terms, problem.rows, problem.weight)
     if problem.loss.fixed_noise is None:
         gram = design.gram(problem.weight, problem.y[:, 0])
-        found = evidence_ridge(*gram, problem.count, design.group, penalty[:, 0], updates)
+        found = evidence_ridge(
+            *gram, problem.count, design.group, penalty[:, 0], design.main, updates
+        )
         return Fit(list(terms), design, [found], design.apply(found.theta)[:, None])
     return _newton(problem, list(terms), design, penalty, updates, before)
 
@@ -109,25 +121,42 @@ def _newton(
     problem: Problem, terms: list[Term], design: Design, penalty: Array, updates: int,
     before: Fit | None,
 ) -> Fit:  # fmt: skip
-    loss, y = problem.loss, problem.y
+    loss, y, outputs = problem.loss, problem.y, problem.y.shape[1]
     f = np.tile(loss.start(y, problem.weight), (len(y), 1)) if before is None else before.f.copy()
-    solutions: list[Solution] = []
+    cost = np.zeros(outputs) if before is None else before.cost
     value = loss.mean(y, f, problem.weight)
+    solutions: list[Solution | None] = [None] * outputs
+    whole = False
     for step in range(NEWTON):
-        previous, solutions = f.copy(), []
-        for k in range(y.shape[1]):
+        previous, before_step = f.copy(), value + cost.sum() / problem.count
+        whole = True
+        for k in range(outputs):
             r, h = loss.working(y, f, k)
             gram = design.gram(problem.weight * h, f[:, k] + r)
-            count = updates if step == 0 else max(updates // 2, 1)
+            count = updates if step == 0 else 1
             found = evidence_ridge(
-                *gram, problem.count, design.group, penalty[:, k], count, loss.fixed_noise
-            )
-            penalty[:, k] = found.penalty
-            solutions.append(found)
-            f[:, k] = design.apply(found.theta)
-        new = loss.mean(y, f, problem.weight)
+                *gram, problem.count, design.group, penalty[:, k], design.main, count,
+                loss.fixed_noise,
+            )  # fmt: skip
+            penalty[:, k], solutions[k] = found.penalty, found
+            # A whole step where it lowers the penalised loss, a shorter one where it does not.
+            old, new, after = f[:, k].copy(), design.apply(found.theta), found.cost(design.group)
+            part = 1.0
+            while True:
+                f[:, k] = old + part * (new - old)
+                change = loss.mean(y, f, problem.weight) - value
+                change += part * (after - cost[k]) / problem.count
+                if change < SLACK * abs(value) or part < 0.1:
+                    break
+                part /= 2
+            value = loss.mean(y, f, problem.weight)
+            cost[k] += part * (after - cost[k])
+            whole = whole and part == 1
+        gained = before_step - value - cost.sum() / problem.count
         moved = float(np.abs(f - previous).mean())
-        if moved < SETTLED or (step > 1 and new > value * (1 - 1e-4)):
+        if whole and (moved < SETTLED or (step > 0 and gained < ENOUGH * before_step)):
             break
-        value = new
-    return Fit(terms, design, solutions, f)
+    found_all = [s for s in solutions if s is not None]
+    if not whole:
+        f = np.stack([design.apply(s.theta) for s in found_all], 1)
+    return Fit(terms, design, found_all, f)

@@ -1,7 +1,3 @@
-"""Models as formulas, code, SQL and ONNX."""
+"""Models as formulas, code, SQL, ONNX and networks."""
 
-from __future__ import annotations
-
-
-class ExportMixin:
-    """Filled in later."""
+from ._mixin import ExportMixin as ExportMixin

@@ -1,0 +1,161 @@
+"""The card of a model: what it was fitted to, how good it is, what it does and where it ends."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+_PACKAGES = ("rational-anova", "scikit-learn", "numpy", "pandas")
+_LEVELS = 8  # of a category that are shown
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a fit knows that the model does not.
+
+    Args:
+        table: name of the file.
+        target: the column that is predicted.
+        rows: with a target.
+        held: rows held out.
+        refitted: whether the model was fitted again on all rows.
+        task: `regression` or `classification`.
+        why: it is this task.
+        scores: measures on the held-out rows, of the model and of a constant guess.
+        seconds: that it took.
+        notes: on the table.
+        command: that made the model.
+    """
+
+    table: str
+    target: str
+    rows: int
+    held: int
+    refitted: bool
+    task: str
+    why: str
+    scores: dict[str, tuple[float, float]]
+    seconds: float
+    notes: list[str]
+    command: str
+
+    @property
+    def baseline(self) -> str:
+        """What the constant guess is called."""
+        return "mean" if self.task == "regression" else "majority"
+
+
+def card(facts: Facts, model: Any, frame: pd.DataFrame) -> str:
+    """Return the card as Markdown."""
+    blocks = [
+        f"# Model of {facts.target}",
+        f"A `{type(model).__name__}`: a sum of effects of one or two inputs, made of rational "
+        f"functions.{_link(model)}",
+        "## Data",
+        f"`{facts.table}`: {facts.rows} rows, {frame.shape[1]} inputs.",
+        *(f"Note: {note}." for note in facts.notes),
+        _table(("input", "kind", "gaps", "range or levels"), _inputs(model, frame)),
+        "## Task",
+        f"{facts.task.capitalize()} of `{facts.target}`: {facts.why}.{_classes(model)}",
+        "## Error on rows held out",
+        *_errors(facts),
+        "## Effects",
+        "The share is that of the variance of the model's sum over the rows it was fitted to; "
+        "`std` is the standard deviation of the effect, on the scale of the sum.",
+        _table(("effect", "share", "std"), _effects(model)),
+        "## Limits",
+        "\n".join(f"- {limit}" for limit in _limits(facts)),
+        "## Origin",
+        f"Made on {datetime.date.today().isoformat()} in {facts.seconds:.1f} s with\n\n"
+        f"    {facts.command}",
+        _table(("package", "version"), [(name, metadata.version(name)) for name in _PACKAGES]
+               + [("python", platform.python_version())]),
+    ]  # fmt: skip
+    return "\n\n".join(blocks) + "\n"
+
+
+def effects_of(model: Any) -> list[tuple[str, float, float]]:
+    """Return name, share and standard deviation of the effects, the largest share first."""
+    return [(effect.name, effect.share, effect.std) for effect in model.effects_.values()]
+
+
+def number(value: float) -> str:
+    """Return a measure for people."""
+    return "-" if np.isnan(value) else f"{value:.4g}"
+
+
+def _table(head: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
+    def row(cells: Iterable[Any]) -> str:
+        return "| " + " | ".join(" ".join(str(c).split()).replace("|", "\\|") for c in cells) + " |"
+
+    names = list(head)
+    return "\n".join([row(names), row("---" for _ in names), *map(row, lines)])
+
+
+def _link(model: Any) -> str:
+    link = getattr(model, "link_", None)
+    if link is None or link.name == "identity":
+        return ""
+    return f" The effects add up on the scale of {link.name}(target)."
+
+
+def _classes(model: Any) -> str:
+    classes = getattr(model, "classes_", None)
+    return "" if classes is None else f" Classes: {', '.join(f'`{c}`' for c in classes)}."
+
+
+def _errors(facts: Facts) -> list[str]:
+    if not facts.scores:
+        return ["No rows were held out: nothing is known of the error on new rows."]
+    which = "The model was then fitted again on all rows." if facts.refitted else (
+        "The model was not fitted to these rows.")  # fmt: skip
+    lines = [(name, *map(number, both)) for name, both in facts.scores.items()]
+    table = _table(("measure", "model", f"guess of the {facts.baseline}"), lines)
+    return [f"{facts.held} of {facts.rows} rows, drawn at random. {which}", table]
+
+
+def _effects(model: Any) -> list[tuple[str, str, str]]:
+    return [(name, f"{share:.1%}", number(std)) for name, share, std in effects_of(model)]
+
+
+def _inputs(model: Any, frame: pd.DataFrame) -> list[tuple[str, str, int, str]]:
+    lines = []
+    for at, name in enumerate(frame.columns):
+        features = [f for f in model.features_ if f.column == at]
+        lines.append((name, features[0].kind, int(frame[name].isna().sum()), _extent(features[0])))
+    return lines
+
+
+def _extent(feature: Any) -> str:
+    if feature.category:
+        shown = ", ".join(str(level) for level in feature.levels[:_LEVELS])
+        more = len(feature.levels) - _LEVELS
+        return f"{shown}, and {more} more" if more > 0 else shown
+    if feature.clip is None:
+        return "none"
+    if feature.kind == "date":
+        days = (pd.Timestamp(0) + pd.to_timedelta(day, unit="D") for day in feature.clip)
+        return " to ".join(day.isoformat(" ", "minutes") for day in days)
+    return " to ".join(f"{end:g}" for end in feature.clip)
+
+
+def _limits(facts: Facts) -> list[str]:
+    return [
+        "Beyond the range of an input in the table above its effects stay as they are at the "
+        "border: the model does not extrapolate.",
+        "A level of a category that was not seen has the effect of none of the levels; one seen "
+        "in few rows is drawn towards that.",
+        "A missing number has an effect of its own where the rows had gaps, else the mean of its "
+        "effects; a missing category is a level like others.",
+        "Effects describe the table; they are not causes. Inputs that go together share what they "
+        "explain.",
+        f"New rows are assumed to come from where `{facts.table}` came from; the error above is "
+        "for such rows.",
+    ]

@@ -1,0 +1,167 @@
+"""`ran fit`: from a table in a file to a model in a file, with its card."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from .._validation import choice
+from ..estimators import RANClassifier, RANRegressor
+from ..serialization import write_whole
+from ._card import Facts, card, effects_of, number
+from ._fit_table import read_inputs
+from ._progress import spinner
+from ._tasks import TASKS, Task, held_out, scores, task_of
+from ._where import listed
+
+_BAD_INPUT = 2
+_TOP = 10  # effects that are printed
+
+
+def fit(
+    path: Annotated[Path, typer.Argument(help="A table: CSV, TSV or Parquet, also in gzip.")],
+    target: Annotated[str, typer.Option(help="Column to predict.")],
+    task: Annotated[str, typer.Option(help="auto, regression or classification.")] = "auto",
+    drop: Annotated[list[str] | None, typer.Option(help="Columns to leave out, as a,b.")] = None,
+    category: Annotated[
+        list[str] | None, typer.Option(help="Columns of numbers that are names, as zip,code.")
+    ] = None,
+    date: Annotated[
+        list[str] | None, typer.Option(help="Columns of dates that are not in ISO format.")
+    ] = None,
+    pairs: Annotated[
+        int | None, typer.Option(min=0, help="Effects of two inputs at most; found by default.")
+    ] = None,
+    depth: Annotated[str, typer.Option(help="shallow or deep.")] = "shallow",
+    monotone: Annotated[
+        list[str] | None, typer.Option(help="Inputs that only raise or lower, as age=+1,price=-1.")
+    ] = None,
+    test: Annotated[float, typer.Option(min=0, max=0.9, help="Share of rows to hold out.")] = 0.2,
+    seed: Annotated[int, typer.Option(min=0, help="Of all random choices.")] = 0,
+    refit: Annotated[
+        bool, typer.Option(help="Fit again on all rows once the held-out rows have judged.")
+    ] = True,
+    out: Annotated[Path, typer.Option(help="Where to write the model.")] = Path("model.ran"),
+    card_path: Annotated[
+        Path | None, typer.Option("--card", help="Where to write the card; beside the model.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option(help="Print nothing but errors.")] = False,
+) -> None:
+    """Fit a model to a table, judge it on rows it has not seen, and write it with a card."""
+    options = {
+        "target": target, "task": task, "drop": drop, "category": category, "date": date,
+        "pairs": pairs, "depth": depth, "monotone": monotone, "test": test, "seed": seed,
+        "no-refit": not refit, "out": out, "card": card_path,
+    }  # fmt: skip
+    console = Console(soft_wrap=True, quiet=quiet)
+    with clear_errors():
+        frame, y, notes = read_inputs(path, target, drop or [], category or [], date or [])
+        what = task_of(y, choice(task, TASKS, "--task"))
+        model = _model(what, pairs, depth, monotone, list(frame.columns), seed)
+        start = time.monotonic()
+        with spinner(quiet) as progress:
+            held = held_out(what, test, seed)
+            fitted = _fitted(model, frame, what.y, ~held, progress)
+            found = scores(model, frame[held], what.y[held], what.y[~held]) if held.any() else {}
+            again = bool(refit and held.any())
+            if again:
+                fitted = _fitted(model, frame, what.y, np.ones(len(held), bool), progress)
+        fitted.target_name_ = target
+        facts = Facts(
+            path.name, target, len(frame), int(held.sum()), again, what.name, what.why, found,
+            time.monotonic() - start, notes, command(path, options),
+        )  # fmt: skip
+        _print(console, facts, fitted)
+        fitted.save(out)
+        beside = card_path or out.with_name(f"{out.stem}.card.md")
+        write_whole(beside, card(facts, fitted, frame).encode())
+    console.print(f"model: {out}\ncard: {beside}", highlight=False, markup=False)
+
+
+@contextlib.contextmanager
+def clear_errors() -> Iterator[None]:
+    """End in one line and the code for bad input where something is wrong."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, OSError, ImportError) as error:
+        Console(stderr=True, soft_wrap=True).print(
+            f"[bold red]error:[/] {escape(' '.join(str(error).split()))}", highlight=False
+        )
+        raise typer.Exit(_BAD_INPUT) from error
+
+
+def command(path: Path, options: dict[str, Any]) -> str:
+    """Return the command with the options that are not at their defaults."""
+    words = ["ran", "fit", str(path)]
+    usual = {"task": "auto", "depth": "shallow", "test": 0.2, "seed": 0, "out": Path("model.ran")}
+    for name, value in options.items():
+        if value is None or value is False or (name in usual and value == usual[name]):
+            continue
+        for one in value if isinstance(value, list) else [value]:
+            words += [f"--{name}"] if one is True else [f"--{name}", str(one)]
+    return shlex.join(words)
+
+
+def _model(
+    task: Task, pairs: int | None, depth: str, monotone: list[str] | None, names: list[str],
+    seed: int,
+) -> Any:  # fmt: skip
+    signs = {}
+    for text in listed(monotone, []):
+        name, _, sign = text.rpartition("=")
+        if sign not in ("+1", "1", "-1", "+", "-"):
+            raise ValueError(f"--monotone must be as age=+1 or price=-1, got {text!r}")
+        signs[choice(name.strip(), names, "--monotone")] = -1 if sign.startswith("-") else 1
+    return (RANClassifier if task.classes else RANRegressor)(
+        depth=depth, pairs="auto" if pairs is None else pairs, monotone=signs or None,
+        random_state=seed,
+    )  # fmt: skip
+
+
+def _fitted(
+    model: Any, frame: pd.DataFrame, y: Any, rows: Any, progress: Callable[[str], None] | None
+) -> Any:
+    """Fit, and tell the stages."""
+    vars(model)["_reporter"] = lambda: progress
+    try:
+        return model.fit(frame[rows], y[rows])
+    finally:
+        del vars(model)["_reporter"]
+
+
+def _print(console: Console, facts: Facts, model: Any) -> None:
+    def say(name: str, text: str) -> None:
+        console.print(f"{name:<12}{text}", highlight=False, markup=False)
+
+    say("table", f"{facts.table}: {facts.rows} rows, {model.n_features_in_} inputs")
+    say("task", f"{facts.task}: {facts.why}")
+    if facts.scores:
+        table = Table("", "model", facts.baseline, title=f"{facts.held} rows held out")
+        for name, both in facts.scores.items():
+            table.add_row(name, *map(number, both))
+        console.print(table)
+        say("fit", f"on all {facts.rows} rows" if facts.refitted else "without the held-out rows")
+    else:
+        say("held out", "no rows: nothing is known of the error on new rows")
+    shown = effects_of(model)
+    table = Table("effect", "share", title="effects")
+    table.columns[1].justify = "right"
+    for name, share, _ in shown[:_TOP]:
+        table.add_row(escape(name), f"{share:.1%}")
+    console.print(table)
+    if len(shown) > _TOP:
+        say("", f"and {len(shown) - _TOP} more, in the card")
+    say("time", f"{facts.seconds:.1f} s")
+    for note in facts.notes:
+        console.print(f"note: {note}", style="dim", highlight=False, markup=False)

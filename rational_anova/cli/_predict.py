@@ -1,0 +1,73 @@
+"""`ran predict`: a model file and a table to predictions, as CSV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+
+from ..discovery.table._table import read_table
+from ..estimators import RANClassifier
+from ..estimators._saving import load_estimator
+from ..serialization import write_whole
+from ._columns import as_fitted
+from ._fit import clear_errors
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model written by ran fit, or by save().")],
+    path: Annotated[Path, typer.Argument(help="A table: CSV, TSV or Parquet, also in gzip.")],
+    out: Annotated[Path | None, typer.Option(help="Where to write; printed if left out.")] = None,
+    proba: Annotated[bool, typer.Option(help="And the probability of each class.")] = False,
+    std: Annotated[
+        bool, typer.Option(help="And how uncertain the mean is (standard deviation).")
+    ] = False,
+    explain: Annotated[bool, typer.Option(help="And what each effect adds.")] = False,
+) -> None:
+    """Predict the rows of a table with a saved model; columns that it does not know are ignored."""
+    with clear_errors():
+        found = load_estimator(model)
+        frame = read_table(path)
+        frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
+        result = predictions(found, as_fitted(frame, found), proba, std, explain)
+        text = result.to_csv(index=False)
+        if out is not None:
+            write_whole(out, text.encode())
+        else:
+            typer.echo(text, nl=False)
+
+
+def predictions(
+    model: Any, frame: pd.DataFrame, proba: bool, std: bool, explain: bool
+) -> pd.DataFrame:
+    """Return predictions and what goes with them, a row for each row of the table."""
+    X: Any = frame if hasattr(model, "feature_names_in_") else frame.to_numpy()
+    classes = isinstance(model, RANClassifier)
+    if proba and not classes:
+        raise ValueError("--proba is for classes; this model predicts numbers: use --std")
+    if std and classes:
+        raise ValueError("--std is for numbers; this model predicts classes: use --proba")
+    if std:
+        mean, spread = model.predict(X, return_std=True)
+        columns = {"prediction": mean, "std": spread}
+    else:
+        columns = {"prediction": model.predict(X)}
+    if proba:
+        shares = np.asarray(model.predict_proba(X))
+        columns |= {f"proba: {c}": p for c, p in zip(model.classes_, shares.T, strict=True)}
+    result = pd.DataFrame(columns, index=frame.index)
+    if not explain:
+        return result
+    parts = model.explain_local(X)
+    parts.columns = [f"effect: {_flat(name)}" for name in parts.columns]
+    parts.index = frame.index
+    return pd.concat([result, parts], axis=1)
+
+
+def _flat(name: Any) -> str:
+    if isinstance(name, tuple):
+        return f"{_flat(name[1])} [{name[0]}]"
+    return "(sum)" if name == "prediction" else str(name)  # it may be on another scale

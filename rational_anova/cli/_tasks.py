@@ -1,0 +1,132 @@
+"""Which task a target means, which rows are held out, and how good a model is on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn import metrics
+
+from ..estimators import RANClassifier
+from ._columns import as_text
+
+Array = np.ndarray
+
+TASKS = ("auto", "regression", "classification")
+_FEW = 10  # whole numbers up to which a target is taken for classes
+_MOST_CLASSES = 200
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be predicted.
+
+    Args:
+        name: `regression` or `classification`.
+        why: in words.
+        y: the target of each row.
+    """
+
+    name: str
+    why: str
+    y: Array
+
+    @property
+    def classes(self) -> bool:
+        """Whether the targets are classes."""
+        return self.name == "classification"
+
+
+def task_of(target: pd.Series, wanted: str) -> Task:
+    """Return the task that a target without gaps means, unless one is wanted."""
+    name, values = target.name, target.nunique()
+    number = pd.api.types.is_numeric_dtype(target) and not pd.api.types.is_bool_dtype(target)
+    if values < 2:
+        raise ValueError(f"the target {name!r} is {target.iloc[0]} in all rows")
+    if wanted == "auto":
+        guess, why = _guess(target, number, values)
+        other = "regression" if guess == "classification" else "classification"
+        why += f"; --task {other} overrides" if number and _whole(target) else ""
+    else:
+        guess, why = wanted, "as asked for"
+    if guess == "regression":
+        try:
+            return Task(guess, why, target.astype(float).to_numpy())
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"the target {name!r} must be numbers for regression, got {str(target.iloc[0])!r}"
+            ) from None
+    if values > _MOST_CLASSES or (values > 2 and values > len(target) / 2):
+        raise ValueError(
+            f"the target {name!r} has {values} different values in {len(target)} rows, too many "
+            "for classes" + ("; use --task regression" if number else "")
+        )
+    if number:
+        whole = target.astype(int) if _whole(target) else target
+        return Task(guess, why, whole.to_numpy())
+    return Task(guess, why, np.asarray(as_text(target).tolist()))
+
+
+def _guess(target: pd.Series, number: bool, values: int) -> tuple[str, str]:
+    if not number:
+        return "classification", f"{target.name} is text with {values} different values"
+    if values == 2:
+        return "classification", f"{target.name} has two different values"
+    if _whole(target) and values <= _FEW and len(target) >= 10 * values:
+        return "classification", f"{target.name} has {values} different whole numbers"
+    return "regression", f"{target.name} is a number with {values} different values"
+
+
+def _whole(target: pd.Series) -> bool:
+    values = target.astype(float).to_numpy()
+    return bool((values % 1 == 0).all())
+
+
+def held_out(task: Task, share: float, seed: int) -> Array:
+    """Return which rows are held out: of every class the same share, and never all of them."""
+    test = np.zeros(len(task.y), bool)
+    random = np.random.default_rng(seed)
+    groups = np.unique(task.y, return_inverse=True)[1] if task.classes else np.zeros(len(test), int)
+    for group in range(groups.max() + 1):
+        rows = random.permutation(np.flatnonzero(groups == group))
+        test[rows[: min(round(share * len(rows)), len(rows) - 1)]] = True
+    if share and not test.any():
+        raise ValueError(
+            f"--test {share:g} of {len(test)} rows holds out none; give a greater share, or 0"
+        )
+    return test
+
+
+def scores(model: Any, X: pd.DataFrame, y: Array, train: Array) -> dict[str, tuple[float, float]]:
+    """Return measures of a model on rows that it has not seen, and those of a constant guess."""
+    if isinstance(model, RANClassifier):
+        return _class_scores(model, X, y, train)
+    both = model.predict(X), np.full(len(y), train.mean())
+    measures = {"RMSE": metrics.root_mean_squared_error, "MAE": metrics.mean_absolute_error}
+    if len(y) > 1 and np.ptp(y) > 0:
+        measures["R2"] = metrics.r2_score
+    return {n: (float(take(y, both[0])), float(take(y, both[1]))) for n, take in measures.items()}
+
+
+def _class_scores(
+    model: RANClassifier, X: pd.DataFrame, y: Array, train: Array
+) -> dict[str, tuple[float, float]]:
+    proba, classes = model.predict_proba(X), model.classes_
+    share = np.mean(train[:, None] == classes, 0)
+    constant = np.tile(share, (len(y), 1))
+    auc = float("nan")
+    if len(np.unique(y)) == len(classes):  # else there is no curve for some class
+        given = proba[:, 1] if len(classes) == 2 else proba
+        auc = float(metrics.roc_auc_score(y, given, multi_class="ovr", labels=classes))
+
+    def loss(p: Array) -> float:
+        return float(metrics.log_loss(y, p, labels=classes))
+
+    best = classes[proba.argmax(1)], np.full(len(y), classes[share.argmax()])
+    return {
+        "ROC AUC": (auc, 0.5),
+        "log loss": (loss(proba), loss(constant)),
+        "accuracy": (float(np.mean(best[0] == y)), float(np.mean(best[1] == y))),
+    }

@@ -1,0 +1,179 @@
+"""A quadratic problem under slopes of one sign: points are added until the slopes are proved."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from scipy.linalg import block_diag, cho_solve, solve_triangular
+
+from ._monotone_cone import Held
+from ._ridge import _factor
+
+Array = np.ndarray
+
+# Least slopes, in units of a steady rise by one: a round of adding points for each.
+MARGINS = tuple(10.0 ** -(7 - step / 3) for step in range(16))
+BLENDS = (0.001, 0.01, 0.1)  # shares of a steady rise, where rounds do not suffice
+FAR = 1e12  # forces beyond it show that there is no solution
+STEPS = 60  # of the interior method
+GAP = 1e-12  # between the problem and its dual at which it stops
+
+
+class Cone:
+    """Coefficients near the best ones whose curves have slopes of the right signs.
+
+    Args:
+        inputs: that are to rise or fall.
+        theta: the best coefficients without constraints.
+        factor: lower Cholesky factor of the quadratic form that they minimise.
+    """
+
+    def __init__(self, inputs: list[Held], theta: Array, factor: Array) -> None:
+        self.inputs, self.theta = inputs, theta
+        self.own = np.concatenate([h.columns for h in inputs])
+        self.rest = np.setdiff1d(np.arange(len(theta)), self.own)
+        lower = np.tril(factor)[np.concatenate([self.rest, self.own])]
+        # With the constrained columns last, their block is the factor of the Schur complement: all
+        # other coefficients are at their best for whatever the constrained ones are.
+        self.factor = np.tril(_factor(lower @ lower.T, np.diag_indices(len(theta))))
+        self.block = self.factor[len(self.rest) :, len(self.rest) :]
+
+    def proved(self) -> Array:
+        """Return the best coefficients whose curves are proved."""
+        own = self.theta[self.own]
+        for margin in MARGINS:
+            found = self._nearest(margin)
+            if found is None:
+                break
+            own = found
+            if not self._cut(own) and self._all_proved(own):
+                return self._complete(own)
+        return self._complete(self._blended(own))
+
+    def sampled(self) -> Array:
+        """Return the best coefficients whose curves are right at all points that were tried."""
+        own = self.theta[self.own]
+        for _ in range(3):
+            found = self._nearest(MARGINS[0])
+            if found is None:
+                break
+            own = found
+            if not self._cut(own):
+                break
+        return self._complete(own)
+
+    def _nearest(self, margin: float) -> Array | None:
+        """Return the best constrained coefficients with slopes of the right sign at the points.
+
+        Args:
+            margin: the least slope, in units of a steady rise by one.
+        """
+        rows, steady = zip(*(h.rows() for h in self.inputs), strict=True)
+        system = solve_triangular(self.block, block_diag(*rows).T, lower=True, check_finite=False)
+        goal = self.block.T @ self.theta[self.own]
+        found = nearest(system, margin * np.concatenate(steady), goal)
+        return None if found is None else _back(self.block, found)
+
+    def _complete(self, own: Array) -> Array:
+        """Return all coefficients for the constrained ones."""
+        n = len(self.rest)
+        result = self.theta.copy()
+        result[self.own] = own
+        change = self.factor[n:, :n].T @ (own - self.theta[self.own])
+        result[self.rest] -= _back(self.factor[:n, :n], change)
+        return result
+
+    # -- inputs one by one
+
+    def _parts(self, own: Array) -> list[Array]:
+        return np.split(own, np.cumsum([len(h.columns) for h in self.inputs])[:-1])
+
+    def _cut(self, own: Array) -> bool:
+        """Hold slopes where they are worst; whether there was anything to do."""
+        parts = zip(self.inputs, self._parts(own), strict=True)
+        return any([held.hold(held.dips(theta)) for held, theta in parts])
+
+    def _all_proved(self, own: Array) -> bool:
+        done = True
+        for held, theta in zip(self.inputs, self._parts(own), strict=True):
+            points = held.failures(theta)
+            if points is not None:
+                held.hold(points)
+                done = False
+        return done
+
+    def _blended(self, own: Array) -> Array:
+        """Return curves mixed with a steady rise until they are proved; constants at last."""
+        result = []
+        for held, theta in zip(self.inputs, self._parts(own), strict=True):
+            rows, steady = held.rows()
+            rise = nearest(rows.T, steady, np.zeros(rows.shape[1]))
+            shares = (0.0,) if rise is None else (0.0, *BLENDS)
+            mixed = [(1 - s) * theta + (0.0 if rise is None else s * rise) for s in shares]
+            good = next((m for m in mixed if held.failures(m) is None), None)
+            if good is None:
+                warnings.warn(
+                    "no curve of an input in `monotone` could be proved; its effect is constant",
+                    UserWarning,
+                    stacklevel=2,
+                )
+            result.append(0 * theta if good is None else good)
+        return np.concatenate(result)
+
+
+def _back(lower: Array, right: Array) -> Array:
+    return np.asarray(solve_triangular(lower, right, lower=True, trans=1, check_finite=False))
+
+
+def nearest(system: Array, least: Array, goal: Array) -> Array | None:
+    """Return the v nearest to a goal with system' v >= least; None where none is found.
+
+    Mehrotra's interior method: constraints that almost repeat each other do it no harm, and all
+    are met with something to spare.
+
+    Args:
+        system: (unknowns, constraints).
+        least: (constraints,).
+        goal: (unknowns,).
+    """
+    length = np.linalg.norm(system, axis=0)
+    system, least = system[:, length > 0] / length[length > 0], least[length > 0]
+    least = least / length[length > 0]
+    size = max(float(np.linalg.norm(goal)), float(np.abs(least).max(initial=0.0)), 1e-300)
+    goal, least = goal / size, least / size
+    v, count = goal.copy(), len(least)
+    if (system.T @ v >= least).all():
+        return goal * size
+    slack = np.maximum(system.T @ v - least, 0.1)
+    force = np.full(count, 0.1)
+    for _ in range(STEPS):
+        if not np.isfinite(force).all() or force.max() > FAR:
+            return None  # the forces grow without end where nothing meets the constraints
+        first = v - goal - system @ force
+        second = system.T @ v - least - slack
+        gap = float(slack @ force) / count
+        if gap < GAP and np.abs(first).max() < 1e-6 and np.abs(second).max() < GAP:
+            return v * size
+        matrix = (system * (force / slack)) @ system.T
+        matrix[np.diag_indices(len(v))] += 1
+        factor = _factor(matrix, np.diag_indices(len(v)))
+        third, shorter = slack * force, 0.0
+        for last in (False, True):
+            right = -first - system @ ((third + force * second) / slack)
+            dv = cho_solve((factor, True), right, check_finite=False)
+            ds = system.T @ dv + second
+            df = -(third + force * ds) / slack
+            shorter = min(_longest(slack, ds), _longest(force, df))
+            if not last:  # how far the straight step gets says how much to keep off the border
+                after = float((slack + shorter * ds) @ (force + shorter * df)) / count
+                third = slack * force + ds * df - gap * (after / gap) ** 3
+        shorter *= 0.995
+        v, slack, force = v + shorter * dv, slack + shorter * ds, force + shorter * df
+    return v * size if (system.T @ v >= least).all() else None
+
+
+def _longest(x: Array, step: Array) -> float:
+    """Return the longest part of a step, up to all of it, that keeps x positive."""
+    down = step < 0
+    return float(min(1.0, (-x[down] / step[down]).min(initial=np.inf)))

@@ -1,0 +1,89 @@
+"""Sums of parts: functions of one input inside a pair, and parts of equal functions made one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+
+import numpy as np
+
+from ._bases import Basis, Heads, Levels
+from ._columns import Feature
+from ._model import Additive, Array, Axes, Part
+from ._terms import Term
+
+WIDE = 1e30  # the width of a head that is 1 wherever there are data
+ROUNDING = 1e-13  # of what was summed, below which a numerator is a rounding error
+
+
+def constant(feature: Feature) -> Heads:
+    """Return a basis that is 1 everywhere: one head, so wide that it does not see its input.
+
+    A function of one input can so be part of a pair, and whatever knows heads knows it, too.
+    """
+    values = feature.values if feature.category else None
+    return Heads(np.zeros(1), np.full(1, WIDE), fill=np.ones(1), values=values)
+
+
+def is_constant(basis: Basis) -> bool:
+    """Say whether a basis is that of `constant`."""
+    return isinstance(basis, Heads) and basis.size == 1 and float(basis.width[0]) == WIDE
+
+
+def key(basis: Basis) -> Hashable:
+    """Return what two bases have in common if they are the same functions."""
+    if isinstance(basis, Heads):
+        arrays = (basis.centre, basis.width, basis.fill, basis.values)
+        return "heads", basis.odd, *(None if a is None else a.tobytes() for a in arrays)
+    return type(basis).__name__, basis.size if isinstance(basis, Levels) else 0
+
+
+def with_draws(part: Part) -> Array:
+    """Return numerators and their draws as one, (size, outputs, 1 + draws)."""
+    return np.concatenate([part.numerators[:, :, None], part.draws], 2)
+
+
+class Sum:
+    """Parts that are added up; those with the same functions become one."""
+
+    def __init__(self) -> None:
+        self._terms: dict[Hashable, Term] = {}
+        self._totals: dict[Hashable, Array] = {}
+        self._sizes: dict[Hashable, float] = {}
+
+    def add(self, term: Term, numerators: Array) -> None:
+        """Add a term with numerators and draws, (size, outputs, 1 + draws)."""
+        name = (term.axes, *map(key, term.bases))
+        self._terms.setdefault(name, term)
+        self._totals[name] = self._totals.get(name, 0) + numerators
+        size = float(np.abs(numerators).max(initial=0))
+        self._sizes[name] = max(self._sizes.get(name, 0.0), size)
+
+    def parts(self) -> list[Part]:
+        """Return the parts that are not zero."""
+        found = []
+        for name, total in self._totals.items():
+            if np.abs(total).max(initial=0) > ROUNDING * self._sizes[name]:
+                found.append(Part(self._terms[name], total[:, :, 0], total[:, :, 1:]))
+        return found
+
+
+def compact(model: Additive) -> Additive:
+    """Return the same function in fewer parts, for predictions; its effects are not purified.
+
+    What a purified pair has of one input alone goes back to the main effect, where it cancels.
+    """
+    total = Sum()
+    intercept = np.concatenate([model.intercept[:, None], model.intercept_draws], 1)
+    for part in model.parts:
+        term, numerators = part.term, with_draws(part)
+        axes: Axes = term.axes
+        kept = [k for k, basis in enumerate(term.bases) if not is_constant(basis)]
+        if not kept:
+            intercept = intercept + numerators[0]
+        else:
+            bases = tuple(term.bases[k] for k in kept)
+            total.add(Term(tuple(axes[k] for k in kept), bases, term.penalty), numerators)
+    return replace(
+        model, intercept=intercept[:, 0], parts=total.parts(), intercept_draws=intercept[:, 1:]
+    )
