@@ -47,7 +47,7 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
 
     model_: Additive
     measured_: Measured
-    deep_: Deep | None
+    deep_: Deep | None = None
     monotone_: dict[str, Proof]
     n_features_in_: int
 
@@ -99,7 +99,8 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
         if signs and self.depth == "deep":
             raise ValueError("depth='deep' cannot promise monotone effects; use depth='shallow'")
         with threadpool_limits(threads(self.n_jobs)):
-            options = choose_size(problem, features, options, seed)
+            if not signs:  # a nearly linear model has too few heads to bend where it must not fall
+                options = choose_size(problem, features, options, seed)
             model = fit_additive(features, problem, options, seed, scale, shift, signs)
             self.deep_ = None
             if self.depth == "deep":

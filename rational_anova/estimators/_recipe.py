@@ -24,7 +24,7 @@ PAIR_HEADS = 4
 # heads of a pair's finer grids, and the tables of cell means that ask for them
 FINER = ((8, (8,)), (16, (12, 18)), (24, (27,)))
 FEW_LEVELS = 12  # up to which levels are told apart in pairs
-ROOM = 0.5  # numerators of all pairs at most, for each row
+MAIN_ROOM, ROOM = 1.5, 0.5  # numerators of main effects and of pairs at most, for each row
 LEAST_GAIN = 3e-4  # share of the residual's variance that finer heads must bring
 LEAST_EDF = 0.5  # below which a term is dropped
 
@@ -87,7 +87,8 @@ class Recipe:
     def mains(self) -> list[Term]:
         """Return the main effects of all inputs, at two resolutions."""
         terms: list[Term] = []
-        most = max(4, int(self.problem.count) // 20)
+        rows = self.problem.count
+        most = max(4, int(min(rows / 20, MAIN_ROOM * rows / (2 * len(self.features)))))
         for i, feature in enumerate(self.features):
             if feature.category and not feature.crowded:
                 if len(feature.levels) > 1 and feature.often:

@@ -13,6 +13,7 @@ from ._solve import Problem
 
 SMALL = 1500  # rows below which the size is chosen
 FOLDS = 3
+PAIRS = 20  # at most, while sizes are compared
 WORTH = 0.985  # loss that a larger model must reach, relative to a smaller one's
 
 
@@ -26,6 +27,7 @@ def choose_size(problem: Problem, features: list[Feature], options: Options, see
         return options
     quiet = replace(options, refinements=0, report=None)
     lean, mains = replace(quiet, lean=True, pairs=0), replace(quiet, pairs=0)
+    full = replace(quiet, pairs=min(options.pairs, PAIRS))
     part = folds(problem.rows.values, FOLDS, seed + 1)
     held = [part == k for k in range(FOLDS)]
     if not all(rows.any() and _fair(problem, ~rows) for rows in held):
@@ -40,13 +42,11 @@ def choose_size(problem: Problem, features: list[Feature], options: Options, see
         return total
 
     best, least = lean, loss(lean)
-    for size in (mains, quiet) if options.pairs and len(features) > 1 else (mains,):
+    for size in (mains, full) if options.pairs and len(features) > 1 else (mains,):
         value = loss(size)
         if value < WORTH * least:
             best, least = size, value
-        elif value > least / WORTH:  # what is larger still will not do better
-            break
-    return replace(options, lean=best.lean, pairs=best.pairs)
+    return replace(options, lean=best.lean, pairs=0 if best is not full else options.pairs)
 
 
 def _fair(problem: Problem, rows: np.ndarray) -> bool:
