@@ -65,6 +65,9 @@ experiments: $(READY)
 	$(BIN)/python -m experiments.discovery.coverage
 	$(BIN)/python -m experiments.discovery.real
 	$(BIN)/python -m experiments.discovery.peers_laws
+	$(BIN)/python -m experiments.tabular.compare
+	$(BIN)/python -m experiments.tabular.summary
+	$(BIN)/python -m experiments.tabular.figures
 	$(BIN)/python -m experiments.tables
 
 $(READY): pyproject.toml constraints.txt

@@ -15,6 +15,7 @@ from benchmarks import tables as benchmark_tables
 from experiments import training_tables
 from experiments.discovery import tables as discovery_tables
 from experiments.results import read
+from experiments.tabular import doc_tables as tabular_tables
 
 DOCS = Path(__file__).parents[1] / "docs"
 _PLACE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.S)
@@ -82,6 +83,8 @@ def render(name: str) -> str:
         head, *rows = benchmark_tables.lines(name)
     elif name in discovery_tables.TABLES:
         head, *rows = discovery_tables.lines(name)
+    elif name in tabular_tables.TABLES:
+        head, *rows = tabular_tables.lines(name)
     else:
         source, make = TABLES[name]
         head, *rows = make(read(source))

@@ -1,6 +1,7 @@
 """Edits of fitted models: what changes, what stays, and what is refused."""
 
 import copy
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -351,7 +352,7 @@ def test_unfitted_and_deep(model):
     with pytest.raises(NotFittedError):
         RANRegressor().drop_term("age")
     deep = copy.copy(model)
-    deep.depth = "deep"
+    deep.deep_ = SimpleNamespace(weight_=0.5)
     with pytest.raises(ValueError, match="deep model cannot be edited"):
         deep.drop_term("age")
 

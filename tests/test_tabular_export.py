@@ -378,7 +378,10 @@ def test_the_network_can_be_saved(regression, tmp_path):
     again = copy.deepcopy(net)
     again[1] = ra.load(tmp_path / "net.safetensors")
     expected = run_network(net, regression, WHOLE)
-    assert (run_network(again, regression, WHOLE) == expected).all()
+    for name, value in net.state_dict().items():
+        assert torch.equal(again.state_dict()[name], value)
+    # The order of torch's sums depends on where in memory the numbers are.
+    np.testing.assert_allclose(run_network(again, regression, WHOLE), expected, rtol=1e-15)
 
 
 # -- formulas

@@ -137,6 +137,10 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
             allowed = tuple(sorted({_pair(p, names, "pairs") for p in pairs}))
             most = len(allowed)
         else:
+            if isinstance(pairs, str) and pairs != "auto":
+                raise ValueError(
+                    f"pairs must be 'auto', a number, or a list of pairs of inputs, got {pairs!r}"
+                )
             most = 60 if pairs == "auto" else check.integer(pairs, "pairs", 0)
         forbidden = {_pair(p, names, "forbid") for p in self.forbid}
         signs = as_signs(self.monotone, features)

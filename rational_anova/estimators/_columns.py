@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -47,8 +47,8 @@ class Feature:
     column: int
     kind: str
     part: str = ""
-    levels: tuple[Any, ...] = ()
-    values: Array | None = None
+    levels: tuple[Any, ...] = field(default=(), repr=False)
+    values: Array | None = field(default=None, repr=False)
     gaps: bool = False
     clip: tuple[float, float] | None = None
     often: int = 0
@@ -67,7 +67,12 @@ class Feature:
     def read(self, column: pd.Series) -> Array:
         """Return a column as numbers (NaN where missing), or as codes of the levels."""
         if self.category:
-            codes = pd.Index(self.levels, dtype=object).get_indexer(labels(column))
+            text = labels(column)
+            codes = pd.Index(self.levels, dtype=object).get_indexer(text)
+            if (codes < 0).all():  # perhaps the same levels, as numbers here and as text there
+                known = pd.Index([str(level) for level in self.levels], dtype=object)
+                if known.is_unique:
+                    codes = known.get_indexer([str(one) for one in text])
             return np.where(codes < 0, len(self.levels), codes).astype(float)
         date, column = self.kind == "date", plain(column)
         values = _date(column, self.part, self.name) if date else numbers(column, self.name)
@@ -187,7 +192,7 @@ def numbers(column: pd.Series, name: str) -> Array:
         try:
             values = pd.to_numeric(column).to_numpy(dtype=float, na_value=np.nan)
         except (TypeError, ValueError):
-            bad = next((v for v in column if not _is_number(v)), None)
+            bad = next((v for v in column if not is_number(v)), None)
             raise ValueError(
                 f"column {name!r} was a number when the model was fitted, and has {bad!r} now"
             ) from None
@@ -200,7 +205,8 @@ def numbers(column: pd.Series, name: str) -> Array:
     return values
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Say whether a value can be read as a number."""
     try:
         float(value)
     except (TypeError, ValueError):

@@ -12,6 +12,7 @@ Array = np.ndarray
 
 KEPT = 30_000_000  # numbers up to which the columns stay in memory
 _CHUNK = 1 << 23  # numbers in a piece
+SINGLE = 200_000  # rows from which products are taken in single precision
 
 
 class Design:
@@ -78,12 +79,15 @@ class Design:
         size = len(self.group)
         gram, moment = np.zeros((size, size)), np.zeros(size)
         root = np.sqrt(weight)
+        # So many rows leave errors of single precision, within a piece, far below the noise.
+        single = len(self.rows) > SINGLE
         for part, phi in self.chunks():
             step = self.chunk
             for at in range(0, len(phi), step):
                 piece = phi[at : at + step] * root[part][at : at + step, None]
-                gram += piece.T @ piece
                 moment += piece.T @ (target[part] * root[part])[at : at + step]
+                piece = piece.astype(np.float32) if single else piece
+                gram += piece.T @ piece
         return gram, moment, float(weight @ target**2)
 
     def apply(self, theta: Array) -> Array:

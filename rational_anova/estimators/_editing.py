@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ._deep_guard import effects_only, has_deep_part
 from ._editing_curve import own_parts
 from ._measured import Measured
 from ._model import Additive, Axes, Part
@@ -107,6 +108,7 @@ class EditMixin:
             sign: +1 or -1.
         """
         check_is_fitted(self)
+        effects_only(self, "a proof")
         names = [f.name for f in self.model_.features]
         return proof_of(self.model_, position(term, names, "prove_monotone"), sign)
 
@@ -131,7 +133,7 @@ class EditMixin:
         return known[term]
 
     def _copied(self: E) -> E:
-        if getattr(self, "depth", "shallow") != "shallow":
+        if has_deep_part(self):
             raise ValueError(
                 "a deep model cannot be edited: its network would make up for what is taken away; "
                 "fit with depth='shallow'"

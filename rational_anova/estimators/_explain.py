@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from ._deep_guard import has_deep_part
 from ._effect_map import Effects, effects_of
 from ._measured import Measured
 from ._model import Additive
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LINKS = {"identity": "", "log": "log ", "sqrt": "square root of "}
+
+
+NETWORKS = "(networks)"  # the column of what the deep part adds
 
 
 class ExplainMixin:
@@ -68,7 +72,8 @@ class ExplainMixin:
 
         Returns:
             One row for each row of X, with its index. Columns: `intercept`, each effect (the
-            largest share first), and their sum, which is `predict_link` or `decision_function`.
+            largest share first), for a deep model what its networks add, and the sum, which is
+            `predict_link` or `decision_function`.
             With several classes and no `target` the columns have two levels, class and effect.
         """
         rows: Rows = self._rows(X)  # type: ignore[attr-defined]
@@ -76,10 +81,15 @@ class ExplainMixin:
         if total == "intercept" or total in effects:
             raise ValueError(f"total={total!r} is the name of another column; choose another one")
         values = {name: effect.at(rows) for name, effect in effects.items()}
+        deep = None
+        if has_deep_part(self):
+            deep = self._decision(rows) - self.model_.decision(rows)  # type: ignore[attr-defined]
         tables = {}
         for k in self._outputs(target):
             columns = {"intercept": np.full(len(rows), self.model_.intercept[k])}
             columns |= {name: value[:, k] for name, value in values.items()}
+            if deep is not None:
+                columns[NETWORKS] = deep[:, k]
             columns[total] = np.sum(list(columns.values()), 0)
             tables[k] = pd.DataFrame(columns, getattr(X, "index", None))
         if len(tables) == 1:

@@ -14,7 +14,8 @@ Array = np.ndarray
 
 # Least slopes, in units of a steady rise by one: a round of adding points for each.
 MARGINS = tuple(10.0 ** -(7 - step / 3) for step in range(16))
-BLENDS = (0.001, 0.01, 0.1)  # shares of a steady rise, where rounds do not suffice
+ROUNDS = 6  # in which points are added until a steady rise is proved
+BLENDS = (0.001, 0.01, 0.1, 0.3, 1.0)  # shares of a steady rise, where rounds do not suffice
 FAR = 1e12  # forces beyond it show that there is no solution
 STEPS = 60  # of the interior method
 GAP = 1e-12  # between the problem and its dual at which it stops
@@ -107,8 +108,13 @@ class Cone:
         """Return curves mixed with a steady rise until they are proved; constants at last."""
         result = []
         for held, theta in zip(self.inputs, self._parts(own), strict=True):
-            rows, steady = held.rows()
-            rise = nearest(rows.T, steady, np.zeros(rows.shape[1]))
+            for _ in range(ROUNDS):  # the rise itself must be proved
+                rows, steady = held.rows()
+                rise = nearest(rows.T, steady, np.zeros(rows.shape[1]))
+                points = None if rise is None else held.failures(rise)
+                if points is None:
+                    break
+                held.hold(points)
             shares = (0.0,) if rise is None else (0.0, *BLENDS)
             mixed = [(1 - s) * theta + (0.0 if rise is None else s * rise) for s in shares]
             good = next((m for m in mixed if held.failures(m) is None), None)

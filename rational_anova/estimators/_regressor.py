@@ -13,6 +13,8 @@ from threadpoolctl import threadpool_limits
 
 from .. import _validation as check
 from ._base import RANEstimator, threads
+from ._columns import is_number
+from ._deep_guard import effects_only
 from ._fitting import learn_features, problem_of
 from ._link_choice import choose_link
 from ._links import FORWARD, Link
@@ -119,6 +121,8 @@ class RANRegressor(RegressorMixin, RANEstimator):
         The standard deviation is that of the mean, of the effects alone; `noise_` is the variance
         of targets about it, on the link's scale.
         """
+        if return_std:
+            effects_only(self, "return_std=True")
         rows = self._rows(X)
         f = self._decision(rows)[:, 0]
         if not return_std:
@@ -128,7 +132,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
 
     @property
     def noise_(self) -> float:
-        """Variance of the targets about the model, on the link's scale."""
+        """Variance of the targets about the effects, on the link's scale."""
         return self.model_.noise
 
 
@@ -137,8 +141,9 @@ def _targets(y: Any) -> Array:
     try:
         y = y.astype(float)
     except (TypeError, ValueError):
+        bad = next(v for v in y if not is_number(v))
         raise ValueError(
-            f"targets must be numbers, got {y[0]!r}; for classes use RANClassifier"
+            f"targets must be numbers, got {bad!r}; for classes use RANClassifier"
         ) from None
     if not np.isfinite(y).all():
         row = int(np.flatnonzero(~np.isfinite(y))[0])

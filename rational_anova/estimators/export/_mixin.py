@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ...serialization import write_whole
 from ...symbols.names import Names
 from .._columns import labels, read
+from .._deep_guard import effects_only
 from .._links import Link
 from .._model import Additive
 from ._formula import axes_of, formula
@@ -36,8 +37,10 @@ class ExportMixin:
 
     model_: Additive
 
-    def _plan(self) -> Plan:
+    def _plan(self, whole: bool = True) -> Plan:
         check_is_fitted(self)
+        if whole:
+            effects_only(self, "an export")
         return plan(self.model_, getattr(self, "classes_", None), getattr(self, "link_", Link()))
 
     def symbolic_formula(
@@ -62,7 +65,7 @@ class ExportMixin:
         Returns:
             The expression; on the scale of `link_` for a regression, log odds for classes.
         """
-        own = self._plan()
+        own = self._plan(whole=effect is None)
         only = None if effect is None else axes_of(own, effect)
         if output is None and len(own.intercept) > 1:
             each = np.eye(len(own.intercept))
@@ -78,7 +81,7 @@ class ExportMixin:
     ) -> Any:
         """Return `symbolic_formula` in LaTeX; a list of texts where it is a list."""
         found = self.symbolic_formula(simplify, digits, output, effect)
-        written = Names(self._plan().names).latex
+        written = Names(self._plan(whole=False).names).latex
         if isinstance(found, list):
             return [sympy.latex(each, symbol_names=written) for each in found]
         return sympy.latex(found, symbol_names=written)
