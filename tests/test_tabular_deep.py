@@ -243,3 +243,25 @@ def test_the_mixture_follows_the_better_of_two():
     classes = (3 * truth > rng.logistic(size=truth.shape)).astype(float)
     sure = choose("logistic", classes, ones, 0 * truth, 6 * truth)  # twice as sure as it may be
     assert sure.weight * sure.temper < 0.7
+
+
+def test_what_would_leave_the_networks_out_is_refused():
+    rng = np.random.default_rng(0)
+    X = _numbers(rng, 300, 3)
+    y = (X.x0 * X.x1 * X.x2).to_numpy()
+    model = RANRegressor(depth="deep").fit(X, y)
+    assert model.deep_.weight_ > 0
+    for call in (
+        model.to_python,
+        model.to_sql,
+        model.to_network,
+        model.symbolic_formula,
+        lambda: model.predict(X, return_std=True),
+        lambda: model.prove_monotone("x0", 1),
+        lambda: model.drop_term("x0"),
+    ):
+        with pytest.raises(ValueError, match="depth='shallow'"):
+            call()
+    table = model.explain_local(X)
+    np.testing.assert_allclose(table["prediction"], model.predict_link(X), atol=1e-10)
+    assert table["(networks)"].abs().max() > 0

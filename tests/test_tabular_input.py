@@ -333,3 +333,33 @@ def test_a_category_of_very_many_levels():
     model = RANRegressor().fit(pd.DataFrame({"t": [f"name {k}" for k in range(rows)]}), y)
     predicted = outcome(model, pd.DataFrame({"t": ["name 1", "nobody"]}))
     assert np.abs(predicted - y.mean()).max() < 1
+
+
+def test_whole_weights_that_are_amounts_are_relative():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = X[:, 0] + 0.3 * rng.normal(size=200)
+    plain = RANRegressor().fit(X, y)
+    heavy = RANRegressor().fit(X, y, np.full(200, 1e6))
+    np.testing.assert_allclose(heavy.predict(X), plain.predict(X))
+
+
+def test_levels_as_numbers_and_as_text_are_the_same():
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, 4, 300)
+    frame = pd.DataFrame({"zip": pd.Categorical(code), "x": rng.normal(size=300)})
+    model = RANRegressor().fit(frame, code**2 + frame["x"])
+    text = frame.assign(zip=frame["zip"].astype(str))
+    np.testing.assert_array_equal(model.predict(text), model.predict(frame))
+
+
+def test_a_monotone_input_in_a_pair_that_is_asked_for():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    with pytest.raises(ValueError, match="x0 x x1, but inputs in monotone take part in no pair"):
+        RANRegressor(monotone={"x0": 1}, pairs=[("x0", "x1")]).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("pairs", ["all", "none"])
+def test_words_for_pairs(pairs):
+    with pytest.raises(ValueError, match="pairs must be 'auto', a number, or a list"):
+        RANRegressor(pairs=pairs).fit(np.eye(5), np.arange(5.0))

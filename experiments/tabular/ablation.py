@@ -181,6 +181,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     options = parser.parse_args()
     warnings.filterwarnings("ignore", "Found unknown categories")
+    warnings.filterwarnings("ignore", "The y_prob values do not sum")  # once they are clipped
     results = Results(
         "ablation_smoke" if options.smoke else "ablation", KEY, fresh=options.smoke, study="tabular"
     )

@@ -40,6 +40,8 @@ from .export import ExportMixin
 Array = np.ndarray
 
 DEPTHS = ("shallow", "deep")
+# Whole weights of a larger mean are amounts (people, money), not how often a row was seen.
+REPEATS = 100
 
 
 class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimator):
@@ -118,12 +120,13 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
         return 1.0 if self.deep_ is None else float(self.deep_.share_)
 
     def _weight(self, sample_weight: Any, X: pd.DataFrame) -> Array:
-        """Return weights: whole numbers count as repeats, others are relative to their mean."""
+        """Return weights: small whole numbers count as repeats, others relative to their mean."""
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weight.any():
             raise ValueError("all sample weights are zero: there is nothing to fit")
-        if sample_weight is not None and (weight % 1).any():
-            weight = weight / weight[weight > 0].mean()
+        mean = weight[weight > 0].mean()
+        if sample_weight is not None and ((weight % 1).any() or mean > REPEATS):
+            weight = weight / mean
         return weight
 
     # -- options
@@ -144,6 +147,13 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
             most = 60 if pairs == "auto" else check.integer(pairs, "pairs", 0)
         forbidden = {_pair(p, names, "forbid") for p in self.forbid}
         signs = as_signs(self.monotone, features)
+        for pair in allowed or ():
+            if signs.keys() & set(pair):
+                both = " x ".join(features[i].name for i in pair)
+                raise ValueError(
+                    f"pairs asks for {both}, but inputs in monotone take part in no pair; drop one "
+                    "of the two wishes"
+                )
         forbidden |= {p for p in _all_pairs(len(features)) if signs.keys() & set(p)}
         if forbidden:
             every = allowed if allowed is not None else _all_pairs(len(features))

@@ -30,7 +30,8 @@ class RANClassifier(ClassifierMixin, RANEstimator):
             over; `variance_explained_` is the share that the effects keep.
         pairs: `auto`, a number at most, or the pairs that may be used, as names or positions.
         forbid: pairs that may not be used.
-        monotone: +1 or -1 for inputs in which the log odds must not fall or rise (two classes).
+        monotone: +1 or -1 for inputs in which the log odds of `classes_[1]` must not fall or rise
+            (two classes); such inputs take part in no pair, and `monotone_` has the proofs.
         refinements: steps that move the heads, at most.
         random_state: seed of the halves on which pairs are judged, and of the posterior's draws.
         n_jobs: threads of the linear algebra; None leaves them as they are.
@@ -68,7 +69,10 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RANClassifier:
-        """Fit the effects to a table X and classes y; returns self."""
+        """Fit the effects to a table X and classes y; returns self.
+
+        Small whole numbers in `sample_weight` count as repeats of a row; others are relative.
+        """
         if y is None:
             raise ValueError("this estimator requires y to be passed, but the target y is None")
         frame = self._frame(X, reset=True)

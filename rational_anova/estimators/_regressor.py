@@ -36,7 +36,8 @@ class RANRegressor(RegressorMixin, RANEstimator):
             over; `variance_explained_` is the share that the effects keep.
         pairs: `auto`, a number at most, or the pairs that may be used, as names or positions.
         forbid: pairs that may not be used.
-        monotone: +1 or -1 for inputs (by name or position) in which f must not fall or rise.
+        monotone: +1 or -1 for inputs (by name or position) in which f must not fall or rise; such
+            inputs take part in no pair, and `monotone_` has the proofs.
         link: `auto`, `identity`, `log` or `sqrt`: the scale of the target on which effects add up.
         refinements: steps that move the heads, at most.
         random_state: seed of the halves on which pairs are judged, and of the posterior's draws.
@@ -76,7 +77,10 @@ class RANRegressor(RegressorMixin, RANEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RANRegressor:
-        """Fit the effects to a table X and targets y; returns self."""
+        """Fit the effects to a table X and targets y; returns self.
+
+        Small whole numbers in `sample_weight` count as repeats of a row; others are relative.
+        """
         check.choice(self.link, ("auto", *FORWARD), "link")
         if y is None:
             raise ValueError("this estimator requires y to be passed, but the target y is None")
