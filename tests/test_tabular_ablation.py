@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 import rational_anova as ra
-from experiments.tabular.ablation import BUDGET, CELLS, made_up, summary, work
+from experiments.tabular.ablation import BUDGET, CELLS, made_up, main, summary, work
 
 
 def _kinds(net):
@@ -48,3 +48,12 @@ def test_the_summary_ranks_and_leaves_out_what_is_not_whole():
     lines = list(summary([*rows, {"table": "half", "cell": "dense ReLU", "error": "0"}]))
     assert lines[3] == "sparse rational: mean rank 1.00, best on 2 of 2 tables"
     assert lines[4] == "dense rational beats dense ReLU on 2 of 2; median ratio of errors 0.500"
+
+
+def test_a_small_run_writes_its_rows_and_sums_them_up(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("experiments.table.FOLDER", tmp_path)
+    monkeypatch.setattr("sys.argv", ["ablation", "--smoke"])
+    main()
+    lines = (tmp_path / "tabular_ablation_smoke.csv").read_text().splitlines()
+    assert len(lines) == 1 + len(CELLS)
+    assert "sparse rational: mean rank" in capsys.readouterr().out

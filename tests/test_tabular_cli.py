@@ -545,3 +545,13 @@ def test_search_space_and_configs():
     assert "link" not in adapter.search_space("multiclass")
     with pytest.raises(ValueError, match="problem_type must be one of"):
         adapter.search_space("quantile")
+
+
+def test_show_describes_an_estimator(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.normal(size=60)})
+    RANRegressor().fit(table, table["age"]).save(tmp_path / "model.ran")
+    result = run("show", tmp_path / "model.ran")
+    assert result.exit_code == 0, result.output
+    assert "RANRegressor" in result.output
+    assert "age" in result.output

@@ -12,9 +12,12 @@ import multiprocessing
 import time
 import warnings
 from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from experiments.table import Row, arguments, run
 from experiments.table import Table as Results
@@ -89,6 +92,19 @@ def _measured(queue: Any, table: Table, model: str, fold: int) -> None:
     )  # fmt: skip
 
 
+def smoke(jobs: int) -> None:
+    """Run two models on one made-up table."""
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.normal(size=(150, 2)), columns=["a", "b"])
+    frame["y"] = frame["a"] ** 2 + frame["b"]
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "table.csv"
+        frame.to_csv(path, index=False)
+        table = Table("made_up", path, "regression", "y", len(frame))
+        tasks = [{"table": table, "model": model, "fold": 0} for model in ("ran", "linear")]
+        run(Results("compare_smoke", KEY, fresh=True, study="tabular"), work, tasks, jobs)
+
+
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--models", nargs="+", default=["ran", "ran_deep", *PEERS])
@@ -97,6 +113,9 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds a fit")
     parser.add_argument("--name", default="compare", help="of the file of results")
     options = parser.parse_args()
+    if options.smoke:
+        smoke(options.jobs)
+        return
     every = [t for t in tables() if not options.tables or t.name in options.tables]
     order = sorted({f for t in every for f in range(t.folds)})
     tasks = [

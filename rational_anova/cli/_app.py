@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+import zipfile
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,6 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from .. import budgets
+from ..estimators import load_estimator
 from ..networks import RAN
 from ..serialization import load
 from ..units import RationalUnit
@@ -109,6 +111,9 @@ def show(path: Annotated[Path, typer.Argument(help="A file written by save().")]
     """Describe a saved model: its architecture, its size and, if it is small, its formula."""
     console = Console(soft_wrap=True)
     with _clear_errors():
+        if zipfile.is_zipfile(path):  # an estimator of tables
+            _show_estimator(load_estimator(path), console)
+            return
         model = load(path)
     count = budgets.count_parameters(model)
     console.print(repr(model), highlight=False, markup=False)
@@ -116,3 +121,10 @@ def show(path: Annotated[Path, typer.Argument(help="A file written by save().")]
     if isinstance(model, RAN | RationalUnit) and count <= _SMALL:
         for n, formula in enumerate(model.to_sympy()):
             console.print(f"y{n} = {readable(formula, 6)}", highlight=False, markup=False)
+
+
+def _show_estimator(model: Any, console: Console) -> None:
+    console.print(repr(model), highlight=False, markup=False)
+    effects = model.explain_global()
+    console.print(f"{len(model.effects_)} effects; the largest:")
+    console.print(effects.head(12).to_string(index=False), highlight=False, markup=False)

@@ -2,3 +2,4 @@
 
 from ._classifier import RANClassifier as RANClassifier
 from ._regressor import RANRegressor as RANRegressor
+from ._saving import load_estimator as load_estimator

@@ -124,6 +124,9 @@ def additive(fit: Fit, features: list[Feature], scale: float, shift: float, seed
     unit = scale / design.scale
     numerators = np.stack(theta, 1) * unit[:, None]
     draws = np.stack(drawn, 1) * unit[:, None, None]
+    if len(theta) > 1:  # only differences between classes matter: an effect's classes add up to 0
+        numerators = numerators - numerators.mean(1, keepdims=True)
+        draws = draws - draws.mean(1, keepdims=True)
     group = groups(fit.terms)
     parts = [
         Part(term, numerators[group == k], draws[group == k]) for k, term in enumerate(fit.terms)
