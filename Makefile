@@ -22,8 +22,9 @@ endif
 demo: $(READY)
 	$(BIN)/ran demo
 
+# One thread a worker: two workers of two threads each on two cores take twice as long.
 test: check
-	$(BIN)/python -m pytest -n auto
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 check: $(READY)
 	$(BIN)/ruff check .

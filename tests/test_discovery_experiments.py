@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
+from experiments import table as tables
 from experiments.discovery import (
     calling,
     coverage,
@@ -17,7 +18,6 @@ from experiments.discovery import (
     nothing,
     structure,
 )
-from experiments.discovery import table as tables
 from experiments.discovery.harder import SPLITS, harder, split_of
 from experiments.discovery.judge import judge, noisy_table
 from experiments.discovery.real import fitted_textbook
