@@ -9,8 +9,7 @@ Array = np.ndarray
 # Directions with less of the largest variance are left out. The space is then a little smaller,
 # and what remains is orthogonal to it all the same.
 LEAST = 1e-9
-# Directions of one input, those of the largest variance: few, since each takes up some chance.
-MOST = 8
+MOST = 32  # directions of one input, those of the largest variance
 APART = 1e-6  # of its variance that a direction must have apart from the main effect
 ALIKE = 1e-14  # below which functions of the two inputs are the same
 
