@@ -169,10 +169,11 @@ def test_a_seed_gives_the_same_model_and_leaves_torch_alone(mixed):
     rows = read(model.features, X)
     f = model.decision(rows)
     found, stages = [], []
+    options = Options(pairs=0, refinements=0, report=stages.append)
     for noise in (1, 2):
         torch.manual_seed(noise)
         state = torch.get_rng_state()
-        deep = deepen(model, problem, Options(pairs=0, refinements=0, report=stages.append), 5)
+        deep = deepen(model, problem, [(1.0, options)], 5)
         assert torch.equal(state, torch.get_rng_state())
         found.append(replace(deep, blend=Blend(0.5, 1.0)).decision(rows, f))
     assert np.array_equal(*found)

@@ -26,7 +26,10 @@ TUNED = (
     "california_housing", "concrete_compressive_strength", "diamonds", "bike_sharing_hour",
     "kin8nm", "ccpp_power_plant", "miami_housing", "adult", "churn", "credit-g", "splice",
     "students_dropout_and_academic_success", "Amazon_employee_access", "auto_mpg",
-    "heart_statlog", "HR_Analytics_Job_Change_of_Data_Scientists",
+    "heart_statlog", "HR_Analytics_Job_Change_of_Data_Scientists", "yacht_hydrodynamics",
+    "diabetes", "anneal", "qsar-biodeg", "Marketing_Campaign", "spambase", "phoneme",
+    "polish_companies_bankruptcy", "coil2000_insurance_policies", "jm1", "naval_propulsion",
+    "in_vehicle_coupon_recommendation", "credit_card_clients_default",
 )  # fmt: skip
 SMALL = 1000  # rows fitted below which a table counts as small, and is split three times
 FOLDS = 3

@@ -24,15 +24,14 @@ from ._deep import Deep
 from ._deep_stage import deepen
 from ._editing import EditMixin
 from ._explain import ExplainMixin
-from ._fitting import fit_additive
 from ._measured import Measured, measure
+from ._mixture import choose_mixture, fit_mixture
 from ._model import Additive
 from ._monotone import as_signs, proofs
 from ._monotone_proof import Proof
 from ._purify import purify
 from ._recipe import Options
 from ._saving import SaveMixin
-from ._size import choose_size
 from ._solve import Problem
 from ._terms import Rows
 from .export import ExportMixin
@@ -101,12 +100,13 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
         if signs and self.depth == "deep":
             raise ValueError("depth='deep' cannot promise monotone effects; use depth='shallow'")
         with threadpool_limits(threads(self.n_jobs)):
+            mixture = [(1.0, options)]
             if not signs:  # a nearly linear model has too few heads to bend where it must not fall
-                options = choose_size(problem, features, options, seed)
-            model = fit_additive(features, problem, options, seed, scale, shift, signs)
+                mixture = choose_mixture(problem, features, options, seed)
+            model = fit_mixture(mixture, features, problem, seed, scale, shift, signs)
             self.deep_ = None
             if self.depth == "deep":
-                self.deep_ = deepen(model, problem, options, seed, scale, shift)
+                self.deep_ = deepen(model, problem, mixture, seed, scale, shift)
             rows = Rows(problem.rows.values)
             self.model_ = purify(model, rows, problem.weight)
             self.measured_ = measure(self.model_, rows, problem.weight)

@@ -8,10 +8,9 @@ import numpy as np
 
 from ._deep import Deep
 from ._deep_fit import fit_deep
-from ._fitting import fit_additive
 from ._losses import LEAST_WEIGHT, Logistic, Softmax, Squared, softmax
+from ._mixture import Mixture, fit_mixture
 from ._model import Additive
-from ._recipe import Options
 from ._solve import Problem
 from ._terms import Rows
 
@@ -23,7 +22,7 @@ MOST_STEP = 2.0  # of log odds
 
 
 def deepen(
-    model: Additive, problem: Problem, options: Options, seed: int,
+    model: Additive, problem: Problem, mixture: Mixture, seed: int,
     scale: float = 1.0, shift: float = 0.0,
 ) -> Deep:  # fmt: skip
     """Return the deep part for a shallow model of a problem.
@@ -31,22 +30,30 @@ def deepen(
     Args:
         model: the shallow model.
         problem: to which it was fitted.
-        options: with which it was fitted.
+        mixture: with which it was fitted.
         seed: of the fit.
-        scale: as in `fit_additive`.
-        shift: as in `fit_additive`.
+        scale: as in `fit_mixture`.
+        shift: as in `fit_mixture`.
     """
     loss = NAMES[type(problem.loss)]
     y = shift + scale * problem.y
-    quiet = replace(options, report=None)
+    quiet = [(share, replace(options, report=None)) for share, options in mixture]
 
     def refit(keep: Array) -> Array:
-        some = fit_additive(model.features, problem.part(keep), quiet, seed, scale, shift)
+        some = fit_mixture(quiet, model.features, problem.part(keep), seed, scale, shift)
         return some.decision(problem.rows)
 
     offset = left_out(model, problem.rows, y, problem.weight, loss)
     return fit_deep(
-        model.features, problem.rows, y, problem.weight, offset, loss, seed, refit, options.report
+        model.features,
+        problem.rows,
+        y,
+        problem.weight,
+        offset,
+        loss,
+        seed,
+        refit,
+        mixture[0][1].report,
     )
 
 

@@ -17,6 +17,7 @@ from ._model import Additive, Part, additive
 from ._monotone import as_signs, constrain
 from ._parts import is_constant
 from ._purify import purify
+from ._recipe import pooled
 from ._solve import solve
 from ._terms import Rows, Term
 
@@ -87,7 +88,8 @@ class _Task:
         check_consistent_length(frame, y)
         targets, loss = _targets(estimator, y, weight)
         self.seed = estimator._seed()
-        self.problem = problem_of(self.features, frame, targets, weight, loss, self.seed)
+        problem = problem_of(self.features, frame, targets, weight, loss, self.seed)
+        self.problem = pooled(problem)
         self.rows = Rows(self.problem.rows.values)
         self.y = y[weight > 0]
         self.link = Link(estimator.link_.name) if isinstance(loss, Squared) else None

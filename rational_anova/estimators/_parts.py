@@ -83,7 +83,7 @@ def compact(model: Additive) -> Additive:
             intercept = intercept + numerators[0]
         else:
             bases = tuple(term.bases[k] for k in kept)
-            total.add(Term(tuple(axes[k] for k in kept), bases, term.penalty), numerators)
+            total.add(Term(tuple(axes[k] for k in kept), bases), numerators)
     return replace(
         model, intercept=intercept[:, 0], parts=total.parts(), intercept_draws=intercept[:, 1:]
     )

@@ -24,7 +24,10 @@ PAIR_HEADS = 4
 # heads of a pair's finer grids, and the tables of cell means that ask for them
 FINER = ((8, (8,)), (16, (12, 18)), (24, (27,)))
 FEW_LEVELS = 12  # up to which levels are told apart in pairs
-MAIN_ROOM, ROOM = 1.5, 0.5  # numerators of main effects and of pairs at most, for each row
+GAP_HEADS = 8  # of an input where the other one of its pair is missing
+SMALL = 1500  # rows
+# Numerators of main effects and of pairs at most, for each row, and rows for each head.
+MAIN_ROOM, ROOM, HEAD_ROWS = {"small": 1.5, "large": 0.75, "rich": 3.0}, (0.5, 1.0), (20, 5)
 LEAST_GAIN = 3e-4  # share of the residual's variance that finer heads must bring
 LEAST_EDF = 0.5  # below which a term is dropped
 
@@ -38,6 +41,9 @@ class Options:
         pair_columns: numerators of all pairs at most.
         refinements: steps that move the heads, at most.
         lean: one wide head for each number, and no more: nearly a linear model.
+        rich: more heads than the rows would otherwise get.
+        pool: degrees of freedom by which the penalty of a main effect leans to that of all; None:
+            1 for a small table, else 0.
         allowed: the pairs that may be used; None for all.
         report: called with the name of each stage.
     """
@@ -46,8 +52,15 @@ class Options:
     pair_columns: int = 2200
     refinements: int = 2
     lean: bool = False
+    rich: bool = False
+    pool: float | None = None
     allowed: tuple[Pair, ...] | None = None
     report: Callable[[str], None] | None = None
+
+
+def pooled(problem: Problem, pool: float | None = None) -> Problem:
+    """Return the problem with main effects that share their penalty as far as its rows ask."""
+    return replace(problem, pool=float(problem.count < SMALL) if pool is None else pool)
 
 
 class Recipe:
@@ -60,7 +73,8 @@ class Recipe:
     """
 
     def __init__(self, problem: Problem, features: list[Feature], options: Options) -> None:
-        self.problem, self.features, self.options = problem, features, options
+        self.problem = pooled(problem, options.pool)
+        self.features, self.options = features, options
         self.coordinates = [self._coordinate(i) for i in range(len(features))]
         self.spreads = [Spread.of(x, problem.weight) for x in self.coordinates]
 
@@ -87,8 +101,7 @@ class Recipe:
     def mains(self) -> list[Term]:
         """Return the main effects of all inputs, at two resolutions."""
         terms: list[Term] = []
-        rows = self.problem.count
-        most = max(4, int(min(rows / 20, MAIN_ROOM * rows / (2 * len(self.features)))))
+        most = self._most()
         for i, feature in enumerate(self.features):
             if feature.category and not feature.crowded:
                 if len(feature.levels) > 1 and feature.often:
@@ -108,6 +121,12 @@ class Recipe:
             if atoms is not None and not self.options.lean:
                 terms.append(Term((i,), (self._filled(i, atoms),)))
         return terms
+
+    def _most(self) -> int:
+        """How many heads one input may have."""
+        rows, rich = self.problem.count, self.options.rich
+        room = MAIN_ROOM["rich" if rich else "small" if rows < SMALL else "large"]
+        return max(4, int(min(rows / HEAD_ROWS[rich], room * rows / (2 * len(self.features)))))
 
     def _heads(self, i: int, counts: tuple[int, ...], most: int) -> list[Term]:
         found: list[Term] = []
@@ -162,13 +181,17 @@ class Recipe:
         best = sorted(gains, key=lambda p: (-max(gains[p].values()), p))[: self.options.pairs]
         chosen: list[Term] = []
         wanted: list[tuple[float, Term]] = []
-        room = min(self.options.pair_columns, int(ROOM * self.problem.count))
+        room = min(self.options.pair_columns, int(ROOM[self.options.rich] * self.problem.count))
         for pair in best:
             term = self._grid(pair, PAIR_HEADS)
             if term is None or term.size > room:
                 continue
             room -= term.size
             chosen.append(term)
+            for gap in self._gaps(pair):
+                if gap.size <= room:
+                    room -= gap.size
+                    chosen.append(gap)
             reached, last = max(0.0, *(gains[pair][b] for b in (3, 5))), term.size
             for count, tables in FINER:
                 gain = max(gains[pair].get(b, 0.0) for b in tables)
@@ -188,6 +211,16 @@ class Recipe:
         if any(basis is None for basis in bases):
             return None
         return Term(pair, tuple(b for b in bases if b is not None))
+
+    def _gaps(self, pair: Pair) -> list[Term]:
+        """Return what each input of a pair says where the other one is missing."""
+        found = []
+        for missing, other in (pair, pair[::-1]):
+            basis = self._axis(other, GAP_HEADS) if self.features[missing].gaps else None
+            if basis is not None:
+                bases = (Missing(), basis) if missing == pair[0] else (basis, Missing())
+                found.append(Term(pair, bases))
+        return found
 
     def _axis(self, i: int, count: int) -> Basis | None:
         feature = self.features[i]
@@ -246,15 +279,14 @@ class Recipe:
             terms, edf = refine(self.problem, fit)
             if not edf:
                 break
-            moved = [replace(t, penalty=t.penalty) for t in terms]
             if self.options.report is not None:
                 self.options.report("heads moved")
-            new = solve(self.problem, moved, 1, fit, fit.penalty.copy())
+            new = solve(self.problem, terms, 1, fit, fit.penalty.copy())
             new.edf_heads = edf
             value = new.criterion(self.problem)
             if value >= best:
                 break
-            line = ("heads moved", len(moved), len(new.theta), float(new.edf.sum()))
+            line = ("heads moved", len(terms), len(new.theta), float(new.edf.sum()))
             fit = replace(new, history=[*fit.history, line])
             if value > best * (1 - 2e-3):
                 break

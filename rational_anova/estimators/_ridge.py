@@ -12,8 +12,6 @@ Array = np.ndarray
 
 LEAST, MOST = 1e-6, 1e7  # of a penalty, relative to columns of variance one
 STEP = 20.0  # by which a penalty may change at a time
-# degrees of freedom by which a main effect's penalty leans to that of all, below so many rows
-POOL, POOL_ROWS = 1.0, 1500.0
 SETTLED = 0.1  # change of all log penalties at which they count as settled
 
 
@@ -35,7 +33,7 @@ class Solution:
 
 def evidence_ridge(
     gram: Array, moment: Array, square: float, rows: float, group: Array, penalty: Array,
-    main: Array, updates: int, noise: float | None = None,
+    main: Array, updates: int, noise: float | None = None, pool: float = 0.0,
 ) -> Solution:  # fmt: skip
     """Minimise |y - Phi t|^2 + sum_g penalty_g |t_g|^2, with penalty_g = noise edf_g / |t_g|^2.
 
@@ -52,6 +50,7 @@ def evidence_ridge(
         main: whether each term is a main effect.
         updates: at most so many.
         noise: variance of y about the fit; None to estimate it.
+        pool: degrees of freedom by which the penalty of a main effect leans to that of all.
     """
     count = len(penalty)
     on = group >= 0
@@ -75,7 +74,7 @@ def evidence_ridge(
         squares = np.bincount(inside, theta[on] ** 2, count)
         # With few rows a term alone is a poor judge of its penalty: main effects share theirs.
         common = variance * edf[main].sum() / (squares[main].sum() + 1e-300)
-        lean = np.where(main, POOL if rows < POOL_ROWS else 0.0, 0.0)
+        lean = np.where(main, pool, 0.0)
         new = variance * (edf + lean) / (squares + lean * variance / max(common, LEAST) + 1e-300)
         new = np.clip(np.clip(new, penalty / STEP, penalty * STEP), LEAST, MOST)
         alive = edf > 0.3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -35,6 +35,7 @@ class Problem:
     weight: Array
     loss: Loss
     fold: Array  # 0 or 1 for each row, the same for rows that are equal
+    pool: float = 0.0  # how far main effects share their penalty: see `evidence_ridge`
 
     @property
     def count(self) -> float:
@@ -43,7 +44,13 @@ class Problem:
 
     def part(self, rows: Array) -> Problem:
         """Return the problem on some of the rows."""
-        return Problem(self.rows[rows], self.y[rows], self.weight[rows], self.loss, self.fold[rows])
+        return replace(
+            self,
+            rows=self.rows[rows],
+            y=self.y[rows],
+            weight=self.weight[rows],
+            fold=self.fold[rows],
+        )
 
 
 @dataclass
@@ -111,8 +118,9 @@ def solve(
     if problem.loss.fixed_noise is None:
         gram = design.gram(problem.weight, problem.y[:, 0])
         found = evidence_ridge(
-            *gram, problem.count, design.group, penalty[:, 0], design.main, updates
-        )
+            *gram, problem.count, design.group, penalty[:, 0], design.main, updates,
+            pool=problem.pool,
+        )  # fmt: skip
         return Fit(list(terms), design, [found], design.apply(found.theta)[:, None])
     return _newton(problem, list(terms), design, penalty, updates, before)
 
@@ -136,7 +144,7 @@ def _newton(
             count = updates if step == 0 else 1
             found = evidence_ridge(
                 *gram, problem.count, design.group, penalty[:, k], design.main, count,
-                loss.fixed_noise,
+                loss.fixed_noise, problem.pool,
             )  # fmt: skip
             penalty[:, k], solutions[k] = found.penalty, found
             # A whole step where it lowers the penalised loss, a shorter one where it does not.

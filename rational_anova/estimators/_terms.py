@@ -21,12 +21,10 @@ class Term:
     Args:
         axes: the input, or the two.
         bases: one for each axis.
-        penalty: on the squared coefficients of columns of variance one.
     """
 
     axes: tuple[int, ...]
     bases: tuple[Basis, ...]
-    penalty: float = 30.0
 
     @property
     def size(self) -> int:
