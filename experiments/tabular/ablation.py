@@ -32,7 +32,7 @@ from torch import Tensor, nn
 import rational_anova as ra
 from experiments.table import Row, arguments, run
 from experiments.table import Table as Results
-from experiments.tabular.peers import _dense, plain
+from experiments.tabular.peers import prepared, plain
 from experiments.tabular.tables import Table, tables
 from rational_anova.networks import MessageBlock
 
@@ -102,7 +102,7 @@ def work(table: Table, cell: str, seed: int, steps: int = STEPS) -> Row:
     fit_rows, test_rows = table.split(0)
     fit_rows = np.random.default_rng(seed).permutation(fit_rows)
     held, fit_rows = np.split(fit_rows, [len(fit_rows) // 5])
-    scaling, frame = _dense(LEVELS), plain(X)
+    scaling, frame = prepared(LEVELS), plain(X)
     scaling.fit(frame.iloc[fit_rows])
     parts = [  # a level or a gap that only other rows have is no cause for alarm
         torch.tensor(np.clip(scaling.transform(frame.iloc[rows]), -CLIP, CLIP)).float()

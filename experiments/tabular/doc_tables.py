@@ -10,6 +10,7 @@ from math import isinf, isnan
 
 import pandas as pd
 
+from experiments.tabular.doc_studies import ablation, scaling
 from experiments.tabular.duels import duel, ranks, times
 from experiments.tabular.marks import marks
 from experiments.tabular.recorded import (
@@ -185,6 +186,8 @@ TABLES: dict[str, Callable[[], Iterator[Cells]]] = {
     "tabular_small": small,
     "tabular_seconds": seconds,
     "tabular_absolute_seconds": absolute_seconds,
+    "tabular_ablation": ablation,
+    "tabular_scaling": scaling,
 }
 
 

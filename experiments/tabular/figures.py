@@ -1,4 +1,4 @@
-"""Figures of docs/tabular.md: ranks, error against time, ratios by table, effects of one model.
+"""Figures of docs/tabular.md: ranks, time, ratios by table, cost against rows, effects.
 
 python -m experiments.tabular.figures
 """
@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from experiments import results
 from experiments.tabular.figure_ranks import rank_figure, time_figure
 from experiments.tabular.figure_ratios import ratio_figure
+from experiments.tabular.figure_scaling import scaling_figure
 from experiments.tabular.recorded import read
 
 
@@ -29,6 +30,9 @@ def effects_figure() -> Figure:
 def main() -> None:
     frame = read()
     figures = {"effects": effects_figure()}
+    scaling = scaling_figure()
+    if scaling is not None:
+        figures["scaling"] = scaling
     if frame.empty:
         print("no comparison is recorded: run python -m experiments.tabular.compare")
     else:

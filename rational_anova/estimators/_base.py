@@ -131,7 +131,7 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
 
     # -- options
 
-    def _options(self, frame: pd.DataFrame, features: list[Feature]) -> Options:
+    def _options(self, features: list[Feature]) -> Options:
         check.choice(self.depth, DEPTHS, "depth")
         pairs = self.pairs
         allowed = None

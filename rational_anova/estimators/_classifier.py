@@ -99,7 +99,7 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         if len(self.classes_) == 2:
             targets, loss = targets[:, 1:], Logistic()
         features = learn_features(frame, targets, weight)
-        options = self._options(frame, features)
+        options = self._options(features)
         problem = problem_of(features, frame, targets, weight, loss, seed)
         self._fitted(features, problem, options, seed)
         if self.deep_ is not None:

@@ -26,8 +26,8 @@ FINER = ((8, (8,)), (16, (12, 18)), (24, (27,)))
 FEW_LEVELS = 12  # up to which levels are told apart in pairs
 GAP_HEADS = 8  # of an input where the other one of its pair is missing
 SMALL = 1500  # rows
-# Numerators of main effects and of pairs at most, for each row, and rows for each head.
-MAIN_ROOM, ROOM, HEAD_ROWS = {"small": 1.5, "large": 0.75, "rich": 3.0}, (0.5, 1.0), (20, 5)
+# Numerators of main effects and of pairs at most, for each row, and rows for each head; if rich.
+MAIN_ROOM, ROOM, HEAD_ROWS = (0.75, 2.0), (0.5, 1.0), (20, 5)
 LEAST_GAIN = 3e-4  # share of the residual's variance that finer heads must bring
 LEAST_EDF = 0.5  # below which a term is dropped
 
@@ -125,8 +125,8 @@ class Recipe:
     def _most(self) -> int:
         """How many heads one input may have."""
         rows, rich = self.problem.count, self.options.rich
-        room = MAIN_ROOM["rich" if rich else "small" if rows < SMALL else "large"]
-        return max(4, int(min(rows / HEAD_ROWS[rich], room * rows / (2 * len(self.features)))))
+        each = MAIN_ROOM[rich] * rows / (2 * len(self.features))
+        return max(4, int(min(rows / HEAD_ROWS[rich], each)))
 
     def _heads(self, i: int, counts: tuple[int, ...], most: int) -> list[Term]:
         found: list[Term] = []

@@ -91,7 +91,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
         weight = self._weight(sample_weight, frame)
         seed = self._seed()
         features = learn_features(frame, _standard(y, weight), weight)
-        options = self._options(frame, features)
+        options = self._options(features)
         problem = problem_of(features, frame, _standard(y, weight), weight, Squared(), seed)
         used = weight > 0
         y, weight = y[used], weight[used]
