@@ -32,7 +32,7 @@ from torch import Tensor, nn
 import rational_anova as ra
 from experiments.table import Row, arguments, run
 from experiments.table import Table as Results
-from experiments.tabular.peers import prepared, plain
+from experiments.tabular.peers import plain, prepared
 from experiments.tabular.tables import Table, tables
 from rational_anova.networks import MessageBlock
 
