@@ -45,8 +45,10 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.scaling
 	$(BIN)/python -m experiments.tables
 
+# pyGAM asks for an older SciPy, and runs with ours.
 experiments: $(READY)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
+	$(BIN)/python -m pip install --quiet --no-deps pygam==0.12.0 progressbar2 python-utils
 	$(BIN)/python -m experiments.stability
 	$(BIN)/python -m experiments.init_fit
 	$(BIN)/python -m experiments.budgets
@@ -67,6 +69,8 @@ experiments: $(READY)
 	$(BIN)/python -m experiments.discovery.real
 	$(BIN)/python -m experiments.discovery.peers_laws
 	$(BIN)/python -m experiments.tabular.compare
+	$(BIN)/python -m experiments.tabular.ablation
+	$(BIN)/python -m experiments.tabular.scaling
 	$(BIN)/python -m experiments.tabular.summary
 	$(BIN)/python -m experiments.tabular.figures
 	$(BIN)/python -m experiments.tables

@@ -1,6 +1,6 @@
 """What a fit costs as rows grow: up to a million rows of 30 columns, main effects and ten pairs.
 
-Each fit runs in a process of its own, with as many threads as the machine gives it; the memory is
+Each fit runs in a process of its own, with the threads that OMP_NUM_THREADS gives it; the memory is
 the most that the process held, the table included. The error is that of the mean, relative to its
 standard deviation, on 20,000 other rows.
 
