@@ -3,7 +3,7 @@
 A fit that takes longer than --limit seconds is given up and recorded as such; EBM has 4
 of its 14 bags where 14 would take longer than five minutes. Needs RAN_DATA (--smoke does not).
 
-python -m experiments.tabular.compare [--models ran ebm ...] [--tables ...] [--folds 3] [--jobs 2]
+python -m experiments.tabular.compare [--models ran ebm ...] [--tables ...] [--folds 0 1] [--jobs 2]
 """
 
 from __future__ import annotations

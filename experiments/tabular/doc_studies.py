@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from experiments import results
-
-CELLS = ("dense ReLU", "dense rational", "sparse ReLU", "sparse rational")
+from experiments.tabular.ablation import CELLS
 
 
 def _recorded(name: str) -> pd.DataFrame:
@@ -25,7 +24,7 @@ def ablation() -> Iterator[list[str]]:
     errors = frame.pivot_table(index="table", columns="cell", values="error").dropna()
     ranks = errors.rank(axis=1)
     for cell in CELLS:
-        ratio = (errors[cell] / errors[CELLS[0]]).median()
+        ratio = (errors[cell] / errors["dense ReLU"]).median()
         best = int((errors[cell] == errors.min(axis=1)).sum())
         yield [cell, f"{ranks[cell].mean():.2f}", str(best), str(len(errors)), f"{ratio:.3f}"]
 

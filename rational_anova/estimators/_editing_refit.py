@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ._fitting import problem_of
-from ._links import Link
+from ._links import Link, standard
 from ._links import check as check_link
 from ._losses import Logistic, Loss, Softmax, Squared
 from ._measured import measure
@@ -103,9 +103,8 @@ class _Task:
         scale, shift = 1.0, 0.0
         if self.link is not None:
             t = self.link.forward(self.y.astype(float)) - offset[:, 0]
-            shift = float(np.average(t, weights=problem.weight))
-            scale = float(np.sqrt(np.average((t - shift) ** 2, weights=problem.weight))) or 1.0
-            problem = replace(problem, y=((t - shift) / scale)[:, None])
+            column, scale, shift = standard(t, problem.weight)
+            problem = replace(problem, y=column)
         elif fixed:
             problem = replace(problem, loss=Shifted(problem.loss, offset))
         fit = solve(problem, terms, UPDATES)
@@ -132,10 +131,7 @@ def _targets(estimator: Any, y: Array, weight: Array) -> tuple[Array, Loss]:
         if not np.isfinite(y).all():
             raise ValueError("refit has targets that are NaN or infinite; drop their rows")
         check_link(estimator.link_.name, y[weight > 0])
-        mean = np.average(y, weights=weight)
-        return ((y - mean) / (np.sqrt(np.average((y - mean) ** 2, weights=weight)) or 1.0))[
-            :, None
-        ], Squared()
+        return standard(y, weight)[0], Squared()
     classes = estimator.classes_
     unknown = np.setdiff1d(y, classes)
     if len(unknown):

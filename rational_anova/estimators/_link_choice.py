@@ -8,7 +8,7 @@ import numpy as np
 
 from ._columns import Feature, folds
 from ._fitting import fit_additive
-from ._links import Link, possible
+from ._links import Link, possible, standard
 from ._recipe import Options
 from ._solve import Problem
 
@@ -37,9 +37,8 @@ def choose_link(problem: Problem, features: list[Feature], y: Array, seed: int) 
         total = 0.0
         for train in (half, ~half):
             weight = part.weight[train]
-            mean = np.average(t[train], weights=weight)
-            scale = np.sqrt(np.average((t[train] - mean) ** 2, weights=weight)) or 1.0
-            fitted = replace(part.part(train), y=((t[train] - mean) / scale)[:, None])
+            column, scale, mean = standard(t[train], weight)
+            fitted = replace(part.part(train), y=column)
             fitted.fold = folds(fitted.rows.values, 2, seed + 1)
             model = fit_additive(
                 features,

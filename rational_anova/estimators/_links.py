@@ -12,6 +12,13 @@ Array = np.ndarray
 ROOM = 0.25  # of the range of the fitted targets that predictions may go beyond it
 
 
+def standard(t: Array, weight: Array) -> tuple[Array, float, float]:
+    """Return targets as a column of mean zero and variance one, their scale, and their mean."""
+    mean = float(np.average(t, weights=weight))
+    scale = float(np.sqrt(np.average((t - mean) ** 2, weights=weight))) or 1.0
+    return ((t - mean) / scale)[:, None], scale, mean
+
+
 @dataclass(frozen=True)
 class Link:
     """A scale for the target, and the way back to its mean.

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from ._columns import Feature, folds
 from ._fitting import fit_additive
 from ._model import Additive
-from ._parts import Sum, with_draws
+from ._parts import Sum, intercept_with_draws, with_draws
 from ._recipe import SMALL, Options
 from ._solve import Problem
 
@@ -76,8 +76,7 @@ def fit_mixture(
     for share, model in zip(shares, models, strict=True):
         for part in model.parts:
             total.add(part.term, share * _widened(with_draws(part), wide))
-        own = np.concatenate([model.intercept[:, None], model.intercept_draws], 1)
-        intercept += share * _widened(own, wide)
+        intercept += share * _widened(intercept_with_draws(model), wide)
     return Additive(
         features,
         intercept[:, 0],

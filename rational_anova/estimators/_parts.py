@@ -43,6 +43,11 @@ def with_draws(part: Part) -> Array:
     return np.concatenate([part.numerators[:, :, None], part.draws], 2)
 
 
+def intercept_with_draws(model: Additive) -> Array:
+    """Return the intercept and its draws as one, (outputs, 1 + draws)."""
+    return np.concatenate([model.intercept[:, None], model.intercept_draws], 1)
+
+
 class Sum:
     """Parts that are added up; those with the same functions become one."""
 
@@ -74,7 +79,7 @@ def compact(model: Additive) -> Additive:
     What a purified pair has of one input alone goes back to the main effect, where it cancels.
     """
     total = Sum()
-    intercept = np.concatenate([model.intercept[:, None], model.intercept_draws], 1)
+    intercept = intercept_with_draws(model)
     for part in model.parts:
         term, numerators = part.term, with_draws(part)
         axes: Axes = term.axes

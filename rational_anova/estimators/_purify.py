@@ -12,7 +12,7 @@ import numpy as np
 
 from ._bases import Basis
 from ._model import Additive, Array, Axes
-from ._parts import Sum, constant, with_draws
+from ._parts import Sum, constant, intercept_with_draws, with_draws
 from ._projection import project
 from ._spaces import Products, space_of
 from ._terms import Rows, Term
@@ -48,7 +48,7 @@ class _Purifier:
     def run(self) -> Additive:
         model = self.model
         total = Sum()
-        intercept = np.concatenate([model.intercept[:, None], model.intercept_draws], 1)
+        intercept = intercept_with_draws(model)
         means: dict[Axes, Array] = {}
         for k, part in enumerate(model.parts):
             total.add(part.term, with_draws(part))

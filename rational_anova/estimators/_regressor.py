@@ -17,7 +17,7 @@ from ._columns import is_number
 from ._deep_guard import effects_only
 from ._fitting import learn_features, problem_of
 from ._link_choice import choose_link
-from ._links import FORWARD, Link
+from ._links import FORWARD, Link, standard
 from ._links import check as check_link
 from ._losses import Squared
 
@@ -90,9 +90,10 @@ class RANRegressor(RegressorMixin, RANEstimator):
         check_consistent_length(frame, y)
         weight = self._weight(sample_weight, frame)
         seed = self._seed()
-        features = learn_features(frame, _standard(y, weight), weight)
+        column = standard(y, weight)[0]
+        features = learn_features(frame, column, weight)
         options = self._options(features)
-        problem = problem_of(features, frame, _standard(y, weight), weight, Squared(), seed)
+        problem = problem_of(features, frame, column, weight, Squared(), seed)
         used = weight > 0
         y, weight = y[used], weight[used]
         if self.link != "auto":
@@ -102,10 +103,8 @@ class RANRegressor(RegressorMixin, RANEstimator):
             with threadpool_limits(threads(self.n_jobs)):
                 name = choose_link(problem, features, y, seed)
         link = Link(name)
-        t = link.forward(y)
-        mean = float(np.average(t, weights=weight))
-        scale = float(np.sqrt(np.average((t - mean) ** 2, weights=weight))) or 1.0
-        problem = replace(problem, y=((t - mean) / scale)[:, None])
+        column, scale, mean = standard(link.forward(y), weight)
+        problem = replace(problem, y=column)
         self._fitted(features, problem, options, seed, scale, mean)
         f = self.model_.decision(problem.rows)
         if self.deep_ is not None:  # decisions on rows that its networks did not see
@@ -155,10 +154,3 @@ def _targets(y: Any) -> Array:
             f"Input y contains NaN or infinity (row {row} is {y[row]}); drop rows without a target"
         )
     return y
-
-
-def _standard(y: Array, weight: Array) -> Array:
-    """Return targets as a column of mean zero and variance one."""
-    mean = np.average(y, weights=weight)
-    scale = np.sqrt(np.average((y - mean) ** 2, weights=weight)) or 1.0
-    return ((y - mean) / scale)[:, None]
