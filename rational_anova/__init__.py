@@ -1,6 +1,7 @@
 """Rational ANOVA Networks: learnable rational units on an explicit, sparse ANOVA topology."""
 
 from . import discovery as discovery
+from . import dynamics as dynamics
 from . import functional as functional
 from . import kernels as kernels
 from . import training as training
