@@ -11,7 +11,8 @@ from torch.func import vjp, vmap
 from ._state import State, Weights
 
 _NUMBERS = 2**22  # in the gradients that are held at once
-_ROWS = 512  # of inputs that a derivative is taken at, at once
+# Rows that derivatives are taken at, at once: what a RAN computes on the way is of its own size.
+_ROWS = (16, 512)
 
 
 def gradients(state: State, x: Tensor, outputs: int) -> Iterator[tuple[slice, Weights]]:
@@ -42,7 +43,8 @@ def slopes(state: State, x: Tensor, steps: Weights) -> Tensor:
     """Return derivatives along several steps, (steps, rows, outputs)."""
     count = len(next(iter(steps.values())))
     found = []
-    for rows in x.split(_ROWS):
+    least, most = _ROWS
+    for rows in x.split(min(most, max(least, 4 * _NUMBERS // state.size))):
         if count > 1:
             found.append(vmap(lambda step, rows=rows: state.slope(rows, step))(steps))
         else:
