@@ -48,6 +48,8 @@ bench: $(READY)
 experiments: $(READY)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	$(BIN)/python -m experiments.stability
+	$(BIN)/python -m experiments.dynamics.reach
+	$(BIN)/python -m experiments.dynamics.steep
 	$(BIN)/python -m experiments.init_fit
 	$(BIN)/python -m experiments.budgets
 	$(BIN)/python -m experiments.runge

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas
 import pytest
 import torch
 from torch import nn
@@ -166,6 +167,15 @@ def test_other_modules_and_single_outputs():
     kernel = dynamics.ntk(images.eval(), torch.randn(3, 1, 4, 4), torch.randn(2, 1, 4, 4))
     assert kernel.total.shape == (3, 2, 2, 2)
     assert not kernel.split
+
+
+def test_tables_and_arrays_come_in_too():
+    model = make("RAN")
+    expected = dynamics.ntk(model, ROWS, ROWS[:2]).total
+    table = pandas.DataFrame(ROWS.numpy(), columns=list("abc"))
+    assert torch.equal(dynamics.ntk(model, table, ROWS[:2].numpy()).total, expected)
+    step = dynamics.influence(model, table[:2], table["a"][:2], table.values.tolist(), 0.01)
+    assert torch.equal(step.true, dynamics.influence(model, ROWS[:2], ROWS[:2, 0], ROWS, 0.01).true)
 
 
 def test_the_kernel_of_a_point_with_itself_is_symmetric_and_positive():

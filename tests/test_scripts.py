@@ -31,6 +31,8 @@ RECORDED = [ROOT / "experiments" / "results", ROOT / "benchmarks" / "results"]
         ["experiments.discovery.coverage", "--smoke", "--jobs", "1"],
         ["experiments.discovery.real", "--smoke", "--jobs", "1"],
         ["experiments.discovery.peers_laws", "--smoke"],
+        ["experiments.dynamics.reach", "--smoke"],
+        ["experiments.dynamics.steep", "--smoke"],
         ["experiments.tabular.compare", "--smoke", "--jobs", "1"],
         ["experiments.tabular.ablation", "--smoke"],
         ["benchmarks.units", "--smoke"],

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..training._data import as_tensor
 from ..training._losses import LOSSES, read_targets
 from ._kernel import Kernel
 from ._ntk import ntk
@@ -84,7 +85,7 @@ def decompose(model: nn.Module, x_o: Any, x_u: Any, y_u: Any) -> Decomposition:
 
 def targets(y: Any, loss: Any, outputs: Tensor) -> Tensor:
     """Return targets for outputs (rows, C), or say what is wrong with them."""
-    given = torch.as_tensor(y).to(outputs.device)
+    given = as_tensor(y, "y_u").to(outputs.device)
     if given.dim() == 0 or len(given) != len(outputs):
         raise ValueError(
             f"y_u must have a target for each of the {len(outputs)} rows of x_u, "

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.func import vjp
 
 from .. import _validation as check
+from ..training._data import as_tensor
 from ..training._losses import Loss, resolve_loss
 from ._classes import targets
 from ._state import State, Weights, positive
@@ -140,7 +141,7 @@ def influence_over_rates(
 def descent(state: State, x: Tensor, y: Any, loss: str | Loss) -> Weights:
     """Return minus the gradient of the mean loss: the step of SGD at rate one."""
     outputs, pull = vjp(lambda w: state.outputs(w, x), state.weights)[:2]
-    kind = resolve_loss(loss, torch.as_tensor(y), outputs.shape[1])
+    kind = resolve_loss(loss, as_tensor(y, "y_u"), outputs.shape[1])
     slope = kind.slope(outputs.detach(), targets(y, kind, outputs))
     found: Weights = pull(-slope / len(x))[0]
     return {name: values.detach() for name, values in found.items()}

@@ -49,7 +49,10 @@ class Parts(Mapping[Term, Tensor]):
         """Return all parts added up."""
         if self.weights is None:
             return self.inner.sum(0)
-        return torch.einsum("kou,ck,ek->ouce", self.inner, self.weights, self.weights)
+        # One output after the other: all at once would need terms x points x outputs numbers.
+        flat = self.inner.flatten(1)
+        rows = [(row * self.weights) @ flat for row in self.weights]
+        return torch.stack(rows).unflatten(-1, self.inner.shape[1:]).permute(2, 3, 0, 1)
 
     def sizes(self) -> Tensor:
         """Return the Frobenius norm of each part, (terms,)."""

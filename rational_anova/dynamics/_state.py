@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, jvp
 
 from .. import _validation as check
+from ..training._data import as_tensor
 
 Weights = dict[str, Tensor]
 # Modules that make an output random, or dependent on other rows, while they are in training mode.
@@ -83,7 +84,7 @@ class State:
 
     def points(self, x: Any, name: str) -> Tensor:
         """Return inputs as this state takes them, or say what is wrong with them."""
-        rows = torch.as_tensor(x).detach().to(self.like.device, self.like.dtype)
+        rows = as_tensor(x, name).to(self.like.device, self.like.dtype)
         if rows.dim() < 2 or not rows.numel():
             hint = f"; a single point is {name}[None]" if rows.dim() == 1 and rows.numel() else ""
             raise ValueError(
@@ -95,7 +96,7 @@ class State:
         if isinstance(wanted, int):
             check.features(rows, wanted, name=name)
         try:
-            values = self.values(rows[:1])
+            values = self.values(rows)
         except RuntimeError as error:
             raise ValueError(
                 f"the model does not take {name} of shape {tuple(rows.shape)}: {error}"
