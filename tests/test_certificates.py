@@ -24,9 +24,8 @@ def random_unit(rng, units, kind, degrees, base, dtype, heads=1, gate=0.7):
     """Units with coefficients of several sizes; polynomial denominators stay near 1."""
     noise = float(rng.choice([0.1, 0.5, 1.0]))
     torch.manual_seed(int(rng.integers(2**31)))
-    unit = ra.Rational1d(
-        units, degrees, kind, base, noise=noise, dtype=dtype, heads=heads, gate=gate
-    )
+    unit = ra.Rational1d(units, degrees, kind, base, noise=noise, dtype=dtype, heads=heads)
+    torch.nn.init.constant_(unit.gate, gate)  # later, so that no time goes into a fit
     if kind == "polynomial":
         with torch.no_grad():  # |q| <= about 0.5 on boxes in [-3, 3]
             unit.denominator.mul_(

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import rational_anova as ra
-from rational_anova.certificates import gradient_ratio, isometry, register_layer
+from rational_anova.certificates import Layer, gradient_ratio, isometry, register_layer
 
 
 def stack(depth, features=6, **options):
@@ -125,9 +125,14 @@ def test_layers_can_be_taught():
     with pytest.raises(TypeError, match=r"cannot certify Double \(at '1'\)"):
         ra.certify(model, [(-1, 1)] * 2)
 
+    factors = [None]
+
     @register_layer(Double)
     def step(module, state, name):
-        return state.grown(box=state.box.times(2.0), jacobian=state.jacobian.times(2.0))
+        parts = {"box": state.box.times(2.0), "jacobian": state.jacobian.times(2.0)}
+        return state.grown(factors[0], **parts)
 
-    certificate = ra.certify(model, [(-1, 1)] * 2)
-    assert certificate.lipschitz * 2 >= 2  # the step told no factor, so the product is not its own
+    with pytest.raises(ValueError, match="step of Double changed the Jacobian without a factor"):
+        ra.certify(model, [(-1, 1)] * 2)
+    factors[0] = Layer("double", 2.0, 2.0)
+    assert 2 <= ra.certify(model, [(-1, 1)] * 2).lipschitz <= 2.03
