@@ -50,6 +50,7 @@ experiments: $(READY)
 	$(BIN)/python -m experiments.stability
 	$(BIN)/python -m experiments.dynamics.reach
 	$(BIN)/python -m experiments.dynamics.steep
+	$(BIN)/python -m experiments.dynamics.steady
 	$(BIN)/python -m experiments.init_fit
 	$(BIN)/python -m experiments.budgets
 	$(BIN)/python -m experiments.runge

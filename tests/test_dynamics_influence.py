@@ -212,6 +212,7 @@ BAD = {
     "empty subset": (lambda: dynamics.accumulated_influence(make("RAN"), updates(), ROWS, 0.1, subset=[]), "one at least"),
     "window": (lambda: dynamics.influence_stability(make("RAN"), updates(), X, ROWS, 0.1, window=7), "at most the number of updates, 6"),
     "points": (lambda: dynamics.influence_stability(make("RAN"), updates(), ROWS, ROWS, 0.1), "x_u must be one point"),
+    "one place": (lambda: dynamics.influence_stability(make("RAN"), updates(), X, ROWS[[1, 1]], 0.1), "all of x_o alike"),
     "distance": (lambda: dynamics.locality(make("RAN"), X, [-1.0]), "distances must be"),
     "directions": (lambda: dynamics.locality(make("RAN"), X, [1.0], directions=torch.eye(2)), r"\(directions, 3\)"),
     "no direction": (lambda: dynamics.locality(make("RAN"), X, [1.0], directions=torch.zeros(1, 3)), "none of them zero"),

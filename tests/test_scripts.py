@@ -33,6 +33,7 @@ RECORDED = [ROOT / "experiments" / "results", ROOT / "benchmarks" / "results"]
         ["experiments.discovery.peers_laws", "--smoke"],
         ["experiments.dynamics.reach", "--smoke"],
         ["experiments.dynamics.steep", "--smoke"],
+        ["experiments.dynamics.steady", "--smoke"],
         ["experiments.tabular.compare", "--smoke", "--jobs", "1"],
         ["experiments.tabular.ablation", "--smoke"],
         ["benchmarks.units", "--smoke"],

@@ -29,4 +29,18 @@ def steep(result: Result) -> Rows:
         yield [str(row["parameters"]), row["model"], degrees, *numbers]
 
 
-TABLES = {"reach": ("dynamics_reach", reach), "steep": ("dynamics_steep", steep)}
+def steady(result: Result) -> Rows:
+    yield ["model", "rate", "least correlation in a window", "error of the sum of first orders"]
+    for (model, rate), rows in grouped(result["rows"], "model", "rate").items():
+        good = [row for row in rows if row["worst"] is not None]
+        lost = f", {len(rows) - len(good)} of {len(rows)} lost" if len(good) < len(rows) else ""
+        worst = f"{min(row['worst'] for row in good):.4f}" if good else "-"
+        error = f"{max(row['error'] for row in good):.1e}" if good else "-"
+        yield [model, f"{rate:g}", worst + lost, error]
+
+
+TABLES = {
+    "reach": ("dynamics_reach", reach),
+    "steep": ("dynamics_steep", steep),
+    "steady": ("dynamics_steady", steady),
+}

@@ -49,8 +49,8 @@ class Stability:
 
     Attributes:
         profiles: (steps + 1, rows_o), |K_t(x_o, x_u)| over its sum over x_o.
-        similarity: (steps + 1 - window,): the least cosine between the profile at a time and those
-            of the `window` steps after it; 1 is steady.
+        similarity: (steps + 1 - window,): the least correlation between the profile at a time and
+            those of the `window` steps after it; 1 is steady.
         window: number of steps.
     """
 
@@ -154,7 +154,8 @@ def influence_stability(
         state = state.moved({k: rate * v for k, v in step.items()})
         profiles.append(_profile(state, here, there))
     rows = torch.stack(profiles)
-    unit = rows / rows.norm(dim=1, keepdim=True)
+    centred = rows - rows.mean(1, keepdim=True)  # else all that is not negative looks alike
+    unit = centred / centred.norm(dim=1, keepdim=True)
     windows = unit.unfold(0, window + 1, 1)  # (windows, rows_o, window + 1)
     similarity = (windows * windows[..., :1]).sum(1).amin(1).clamp(max=1)
     return Stability(rows, similarity, window)
@@ -176,5 +177,9 @@ def _profile(state: State, x_o: Tensor, x_u: Tensor) -> Tensor:
         raise ValueError(
             f"the kernel at x_u adds up to {whole.item():g} over x_o, so there is no profile; "
             "use a smaller rate, or other points"
+        )
+    if (sizes - sizes[0]).abs().max() <= 1e-12 * sizes.max():
+        raise ValueError(
+            "x_u influences all of x_o alike, so there is no pattern to follow; use other points"
         )
     return sizes / whole
