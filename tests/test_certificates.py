@@ -42,8 +42,9 @@ def random_box(rng, units):
 def slopes_at(unit, x):
     twin = copy.deepcopy(unit).double()
     x = x.clone().requires_grad_()
-    value = twin(x)
-    (slope,) = torch.autograd.grad(value.sum(), x)
+    with ra.kernels.using("torch"):  # no time for kernels of hundreds of forms
+        value = twin(x)
+        (slope,) = torch.autograd.grad(value.sum(), x)
     return value.detach().numpy(), slope.numpy(), twin.denominator_min(x.detach()).numpy()
 
 
@@ -108,9 +109,10 @@ def test_no_optimiser_beats_a_bound(kind):
 
 
 @pytest.mark.slow
-def test_no_sample_of_many_beats_a_bound():
-    rng = np.random.default_rng(7)
-    for n in range(1000):
+@pytest.mark.parametrize("seed", range(4))
+def test_no_sample_of_many_beats_a_bound(seed):
+    rng = np.random.default_rng(1000 + seed)
+    for n in range(250):
         degrees = tuple(int(k) for k in rng.integers(1, 9, 2))
         dtype = torch.float32 if n % 2 else torch.float64
         check_units(rng, 10, 100_000, KINDS[n % len(KINDS)], degrees,

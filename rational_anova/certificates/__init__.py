@@ -7,7 +7,7 @@ from ._certificate import Monotone as Monotone
 from ._certify import Parts as Parts
 from ._certify import certify as certify
 from ._certify import register_certifier as register_certifier
-from ._isometry import Isometry as Isometry
+from ._isometry import Isometry as Isometry  # with it come the steps of all networks
 from ._isometry import gradient_ratio as gradient_ratio
 from ._isometry import isometry as isometry
 from ._state import Layer as Layer

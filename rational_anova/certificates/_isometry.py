@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from ..networks import GatedRationalBlock
 from ._box import box_of, check_weights
 from ._interval import Array, Interval, point
+from ._networks import block_jacobian
 from ._state import Settings, State, array, interval_norm, spectral
-from ._walk import block_jacobian, walk
+from ._walk import walk
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from ..kernels import using
 from ._interval import Array, Interval
 
 _WORK = 1 << 24  # numbers in all Jacobians
@@ -41,7 +42,8 @@ def sample(model: nn.Module, box: Interval, outputs: int, count: int, seed: int)
     points = np.clip(box.low + (box.high - box.low) * share, box.low, box.high)
     twin = copy.deepcopy(model).cpu().double().eval()
     x = torch.tensor(points, requires_grad=True)
-    with torch.enable_grad():
+    # Torch's own operations: a kernel for these few points would take longer to build.
+    with torch.enable_grad(), using("torch"):
         y = twin(x)
         rows = [torch.autograd.grad(y[:, k].sum(), x, retain_graph=True)[0].numpy()
                 for k in range(outputs)]  # fmt: skip
