@@ -50,6 +50,9 @@ experiments: $(READY)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	$(BIN)/python -m pip install --quiet --no-deps pygam==0.12.0 progressbar2 python-utils
 	$(BIN)/python -m experiments.stability
+	$(BIN)/python -m experiments.dynamics.reach
+	$(BIN)/python -m experiments.dynamics.steep
+	$(BIN)/python -m experiments.dynamics.steady
 	$(BIN)/python -m experiments.init_fit
 	$(BIN)/python -m experiments.budgets
 	$(BIN)/python -m experiments.runge

@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks import tables as benchmark_tables
 from experiments import training_tables
 from experiments.discovery import tables as discovery_tables
+from experiments.dynamics import doc_tables as dynamics_tables
 from experiments.results import read
 from experiments.tabular import doc_tables as tabular_tables
 
@@ -74,6 +75,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
     "gradient_ratio": ("stability", gradient_ratio),
     "training": ("stability", training),
     **training_tables.TABLES,
+    **dynamics_tables.TABLES,
 }
 
 

@@ -1,6 +1,8 @@
 """Rational ANOVA Networks: learnable rational units on an explicit, sparse ANOVA topology."""
 
+from . import certificates as certificates
 from . import discovery as discovery
+from . import dynamics as dynamics
 from . import functional as functional
 from . import kernels as kernels
 from . import training as training
@@ -9,6 +11,8 @@ from .budgets import FlopCount as FlopCount
 from .budgets import count_flops as count_flops
 from .budgets import count_parameters as count_parameters
 from .budgets import match_budget as match_budget
+from .certificates import Certificate as Certificate
+from .certificates import certify as certify
 from .discovery import Law as Law
 from .discovery import discover as discover
 from .estimators import RANClassifier as RANClassifier

@@ -16,6 +16,7 @@ ORDER = [
     {"units"},
     {"networks"},
     {"budgets", "training"},
+    {"certificates", "dynamics"},
     {"discovery", "estimators"},
     {"report"},
     {"cli"},

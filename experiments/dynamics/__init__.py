@@ -1,0 +1,1 @@
+"""Learning dynamics, measured: how far an update reaches, and what steep steps cost."""

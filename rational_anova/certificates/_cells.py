@@ -1,0 +1,173 @@
+"""Bounds of units on small boxes: values, slopes, curvatures and denominators, all at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..functional import Form
+from ._curves import BASE, PSI
+from ._interval import Array, Interval, down, point, total, up
+from ._taylor import Expansion, Index
+
+
+@dataclass(frozen=True)
+class Bank:
+    """Units with exact float64 coefficients."""
+
+    form: Form
+    numerator: Array  # (units, heads, terms)
+    denominator: Array  # (units, heads, terms)
+    gate: Array | None  # (units,)
+    floor: Array  # (units,): a proved lower bound of the denominators
+
+    @property
+    def heads(self) -> int:
+        """Number of quotients."""
+        return int(self.numerator.shape[1])
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What is known on each cell, and at its centre: intervals of shape (2, cells)."""
+
+    value: Interval
+    slopes: list[Interval]
+    denominator: Interval
+
+
+Jet = dict[Index, Interval]
+
+
+def indices(variables: int) -> tuple[Index, list[Index], dict[tuple[int, int], Index]]:
+    """Return the indices of the value, of the first and of the second derivatives."""
+    unit = [tuple(int(v == w) for w in range(variables)) for v in range(variables)]
+    second = {
+        (v, w): tuple(a + b for a, b in zip(unit[v], unit[w], strict=True))
+        for v in range(variables)
+        for w in range(v, variables)
+    }
+    return (0,) * variables, list(unit), second
+
+
+def bound(bank: Bank, unit: np.ndarray, low: Array, high: Array) -> Bounds:
+    """Bound the units `unit` (cells,) on the boxes from low to high, each (cells, variables)."""
+    centre = 0.5 * low + 0.5 * high
+    radius = up(np.maximum(high - centre, centre - low))
+    zero, first, second = indices(low.shape[1])
+    ratios, denominators = [], []
+    for head in range(bank.heads):
+        p = _polynomial(bank.form.numerator, bank.numerator[unit, head], centre, radius)
+        d = _denominator(bank, unit, head, centre, radius)
+        denominators.append(_sharpened(d, zero, first, radius))
+        ratios.append(_quotient(p, d, zero, first, second))
+    jet = {key: total([ratio[key] for ratio in ratios]) for key in ratios[0]}
+    if bank.gate is not None:
+        jet = _gated(bank, unit, jet, centre, radius)
+    sharp = {v: _sharpened_slope(jet, v, first, second, radius) for v in range(len(first))}
+    jet = {**jet, **{first[v]: sharp[v] for v in sharp}}
+    value = _sharpened(jet, zero, first, radius)
+    least = denominators[0]
+    for other in denominators[1:]:
+        least = Interval(np.minimum(least.low, other.low), np.minimum(least.high, other.high))
+    return Bounds(value.known(), [sharp[v].known() for v in sharp], least.known())
+
+
+def _polynomial(powers: tuple[Index, ...], rows: Array, centre: Array, radius: Array) -> Jet:
+    zero, first, second = indices(centre.shape[1])
+    expansion = Expansion.around(powers, rows, centre, radius)
+    return {key: expansion.derivative(key) for key in (zero, *first, *second.values())}
+
+
+def _denominator(bank: Bank, unit: np.ndarray, head: int, centre: Array, radius: Array) -> Jet:
+    form, done = bank.form, 0
+    zero = indices(centre.shape[1])[0]
+    value, slope, curvature = PSI[form.kind.name]
+    parts: list[Jet] = []
+    for powers in form.denominator:
+        rows = bank.denominator[unit, head, done : done + len(powers)]
+        done += len(powers)
+        q = _polynomial(powers, rows, centre, radius)
+        parts.append(_chain(q, value(q[zero]), slope(q[zero]), curvature(q[zero])))
+    jet = {key: total([part[key] for part in parts]) for key in parts[0]}
+    one = Interval(down(1 + np.full_like(centre[:, 0], form.eps)), up(1 + form.eps))
+    floor = Interval(bank.floor[unit], np.full(len(unit), np.inf))
+    jet[zero] = (jet[zero] + one).meet(floor)
+    return jet
+
+
+def _chain(inner: Jet, value: Interval, slope: Interval, curvature: Interval) -> Jet:
+    """Return f(inner) from f, f' and f'' at inner."""
+    zero, first, second = indices(len(next(iter(inner))))
+    jet = {zero: value, **{key: slope * inner[key] for key in first}}
+    for (v, w), key in second.items():
+        product = inner[first[v]] * inner[first[w]]
+        if v == w:
+            product = Interval(np.maximum(product.low, 0), product.high)
+        jet[key] = curvature * product + slope * inner[key]
+    return jet
+
+
+def _quotient(
+    p: Jet, d: Jet, zero: Index, first: list[Index], second: dict[tuple[int, int], Index]
+) -> Jet:
+    """Return p/d: f' = (p' - f d')/d and f'' = (p'' - f' d' - d' f' - f d'')/d."""
+    f: Jet = {zero: p[zero].over(d[zero])}
+    for key in first:
+        f[key] = (p[key] - f[zero] * d[key]).over(d[zero])
+    for (v, w), key in second.items():
+        cross = f[first[v]] * d[first[w]] + f[first[w]] * d[first[v]]
+        f[key] = (p[key] - cross - f[zero] * d[key]).over(d[zero])
+    return f
+
+
+def _gated(bank: Bank, unit: np.ndarray, jet: Jet, centre: Array, radius: Array) -> Jet:
+    """Return (1 - gate) b + gate * ratio, with b of the mean of the inputs."""
+    assert bank.gate is not None
+    gate = bank.gate[unit]
+    if bank.form.base.is_zero:
+        return {key: part.times(gate) for key, part in jet.items()}
+    count = centre.shape[1]
+    zero, first, second = indices(count)
+    mean, wide = centre.mean(1), radius.mean(1)
+    spare = 4 * 2.0**-52 * (np.abs(centre).sum(1) + wide) + 1e-300
+    z = Interval(
+        np.stack([mean - wide - spare, mean - spare]), np.stack([mean + wide + spare, mean + spare])
+    )
+    same, none = point(np.full((2, len(unit)), 1 / count)), point(np.zeros((2, len(unit))))
+    inner = {zero: z, **dict.fromkeys(first, same), **dict.fromkeys(second.values(), none)}
+    base = _chain(inner, *(part(z) for part in BASE[bank.form.base.name]))
+    rest = Interval(down(1 - gate), up(1 - gate))
+    return {key: base[key] * rest + jet[key].times(gate) for key in jet}
+
+
+def _sharpened(jet: Jet, zero: Index, first: list[Index], radius: Array) -> Interval:
+    """Meet a value with f(c) + f'(X)(X - c)."""
+    parts = [jet[zero][1]]
+    parts += [_spread(jet[key][0], radius[:, v]) for v, key in enumerate(first)]
+    return _first(jet[zero], total(parts))
+
+
+def _sharpened_slope(
+    jet: Jet,
+    v: int,
+    first: list[Index],
+    second: dict[tuple[int, int], Index],
+    radius: Array,
+) -> Interval:
+    """Meet a slope with f'(c) + f''(X)(X - c)."""
+    parts = [jet[first[v]][1]]
+    for w in range(len(first)):
+        parts.append(_spread(jet[second[min(v, w), max(v, w)]][0], radius[:, w]))
+    return _first(jet[first[v]], total(parts))
+
+
+def _spread(slope: Interval, radius: Array) -> Interval:
+    reach = up(slope.most * radius)
+    return Interval(-reach, reach)
+
+
+def _first(plain: Interval, other: Interval) -> Interval:
+    sharp = plain[0].meet(other)
+    return Interval(np.stack([sharp.low, plain.low[1]]), np.stack([sharp.high, plain.high[1]]))

@@ -1,0 +1,143 @@
+"""Ranges of the denominators' psi and of the bases, with first and second derivative.
+
+Each function is monotone between its turns, so its range over an interval is spanned by its values
+at the ends and at the turns inside. `MARGIN` covers the rounding of NumPy's and SciPy's functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, ndtr
+
+from ._interval import Array, Interval
+
+MARGIN = 2e-14  # of a value, and of 1 for the bases, whose derivatives have zeros
+_TINY = 1e-300
+
+Range = Callable[[Interval], Interval]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A function that is monotone between its turns."""
+
+    function: Callable[[Array], Array]
+    turns: tuple[float, ...] = ()
+    absolute: float = _TINY
+
+    def __call__(self, x: Interval) -> Interval:
+        """Return the range over x."""
+        one, two = self.function(x.low), self.function(x.high)
+        low, high = np.minimum(one, two), np.maximum(one, two)
+        for turn in self.turns:
+            inside = (x.low <= turn) & (turn <= x.high)
+            value = self.function(np.asarray(turn))
+            low = np.where(inside, np.minimum(low, value), low)
+            high = np.where(inside, np.maximum(high, value), high)
+        margin = self.absolute + MARGIN * np.maximum(np.abs(low), np.abs(high))
+        return Interval(low - margin, high + margin)
+
+
+def _constant(value: float) -> Range:
+    return lambda x: Interval(np.full_like(x.low, value), np.full_like(x.low, value))
+
+
+def _step(left: float, right: float) -> Range:
+    """A slope that jumps at zero; there, both are possible."""
+
+    def span(x: Interval) -> Interval:
+        return Interval(np.where(x.low > 0, right, left), np.where(x.high < 0, left, right))
+
+    return span
+
+
+def _jump(x: Interval) -> Interval:
+    """The derivative of a step: nothing is known about it at zero."""
+    away = (x.low > 0) | (x.high < 0)
+    return Interval(np.where(away, 0.0, -np.inf), np.where(away, 0.0, np.inf))
+
+
+def _same(x: Interval) -> Interval:
+    return x
+
+
+def _density(z: Array) -> Array:
+    result: Array = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
+    return result
+
+
+def _silu_curvature(z: Array) -> Array:
+    s, t = expit(z), expit(-z)
+    result: Array = s * t * (2 + z * (t - s))
+    return result
+
+
+def _squareplus(q: Array) -> Array:
+    result: Array = np.maximum(q, 0) + 0.5 / (np.hypot(q, 1) + np.abs(q))
+    return result
+
+
+def _squareplus_slope(q: Array) -> Array:
+    root = np.hypot(q, 1)
+    less = 0.5 / ((root + np.abs(q)) * root)
+    return np.where(q < 0, less, 1 - less)
+
+
+def _tanh_curvature(z: Array) -> Array:
+    result: Array = -2 * np.tanh(z) / np.cosh(np.minimum(np.abs(z), 350)) ** 2
+    return result
+
+
+_SQUARE: tuple[Range, Range, Range] = (
+    Curve(np.square, (0.0,)),
+    Curve(lambda q: 2 * q),
+    _constant(2.0),
+)
+
+# psi, psi', psi'' of each denominator
+PSI: dict[str, tuple[Range, Range, Range]] = {
+    "softplus": (
+        Curve(lambda q: np.logaddexp(0.0, q)),
+        Curve(expit),
+        Curve(lambda q: expit(q) * expit(-q), (0.0,)),
+    ),
+    "squareplus": (
+        Curve(_squareplus),
+        Curve(_squareplus_slope),
+        Curve(lambda q: 0.5 / np.hypot(q, 1) ** 3, (0.0,)),
+    ),
+    "square": _SQUARE,
+    "sos": _SQUARE,
+    "abs": (Curve(np.abs, (0.0,)), _step(-1.0, 1.0), _jump),
+    "polynomial": (_same, _constant(1.0), _constant(0.0)),
+}
+
+# b, b', b'' of each base; the turns are the zeros of the next derivative
+BASE: dict[str, tuple[Range, Range, Range]] = {
+    "identity": (_same, _constant(1.0), _constant(0.0)),
+    "mean": (_same, _constant(1.0), _constant(0.0)),
+    "zero": (_constant(0.0), _constant(0.0), _constant(0.0)),
+    "gelu": (
+        Curve(lambda z: z * ndtr(z), (-0.7517915246935645,), MARGIN),
+        Curve(lambda z: ndtr(z) + z * _density(z), (-np.sqrt(2), np.sqrt(2)), MARGIN),
+        Curve(lambda z: _density(z) * (2 - z * z), (-2.0, 0.0, 2.0), MARGIN),
+    ),
+    "silu": (
+        Curve(lambda z: z * expit(z), (-1.2784645427610738,), MARGIN),
+        Curve(
+            lambda z: expit(z) * (1 + z * expit(-z)),
+            (-2.39935728051547, 2.39935728051547),
+            MARGIN,
+        ),
+        Curve(_silu_curvature, (-3.43584099353511, 0.0, 3.43584099353511), MARGIN),
+    ),
+    "relu": (Curve(lambda z: np.maximum(z, 0)), _step(0.0, 1.0), _jump),
+    "tanh": (
+        Curve(np.tanh),
+        Curve(lambda z: 1 / np.cosh(np.minimum(np.abs(z), 350)) ** 2, (0.0,)),
+        Curve(_tanh_curvature, (-0.6584789484624084, 0.6584789484624084), MARGIN),
+    ),
+}

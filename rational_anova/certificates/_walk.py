@@ -1,0 +1,163 @@
+"""How bounds pass through each kind of module; `register_layer` adds further kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from ..units import Rational1d, Rational2d
+from ._curves import BASE
+from ._interval import Array, Interval, down, matmul, point, up
+from ._state import (
+    Applied,
+    Layer,
+    State,
+    affine,
+    apply_1d,
+    apply_2d,
+    array,
+    joined,
+    pair_matrix,
+    scaled,
+    spectral,
+)
+
+Step = Callable[[Any, State, str], State]
+_STEPS: dict[type, Step] = {}
+
+
+def register_layer(*kinds: type) -> Callable[[Step], Step]:
+    """Register how bounds pass through modules of some classes.
+
+    The function takes the module, the `State` before it and its name, and returns the state behind,
+    by `state.grown` with new `box` and `jacobian` and a `Layer` that holds its Lipschitz constant.
+    """
+
+    def keep(step: Step) -> Step:
+        _STEPS.update(dict.fromkeys(kinds, step))
+        return step
+
+    return keep
+
+
+def walk(module: Any, state: State, name: str) -> State:
+    """Pass bounds through a module."""
+    for kind in type(module).__mro__:
+        if kind in _STEPS:
+            return _checked(_STEPS[kind](module, state, name), state, module)
+    known = ", ".join(sorted(kind.__name__ for kind in _STEPS))
+    raise TypeError(
+        f"cannot certify {type(module).__name__} (at {name!r}); known are {known}; teach it with "
+        "register_layer, or give the object a method certificate_parts(box)"
+    )
+
+
+def _checked(behind: State, before: State, module: Any) -> State:
+    """Refuse a step that changes slopes and adds no factor: the product would not be a bound."""
+    if behind.jacobian is not before.jacobian and len(behind.layers) == len(before.layers):
+        raise ValueError(
+            f"the step of {type(module).__name__} changed the Jacobian without a factor of the "
+            "product bound; give grown(...) a Layer(name, lipschitz, theorem)"
+        )
+    return behind
+
+
+@register_layer(nn.Sequential)
+def _sequential(module: nn.Sequential, state: State, name: str) -> State:
+    for key, child in module.named_children():
+        state = walk(child, state, f"{name}.{key}" if name else key)
+    return state
+
+
+@register_layer(nn.Identity, nn.Dropout)
+def _identity(module: nn.Module, state: State, name: str) -> State:
+    return state  # dropout is what it is in evaluation: nothing
+
+
+@register_layer(nn.Linear)
+def _linear(module: nn.Linear, state: State, name: str) -> State:
+    weight = array(module.weight)
+    size = spectral(weight)
+    return state.grown(
+        Layer(name or "linear", size, size),
+        box=affine(state.box, weight, None if module.bias is None else array(module.bias)),
+        jacobian=matmul(point(weight), state.jacobian),
+    )
+
+
+@register_layer(nn.ReLU, nn.GELU, nn.SiLU, nn.Tanh)
+def _activation(module: nn.Module, state: State, name: str) -> State:
+    if getattr(module, "approximate", "none") != "none":
+        raise TypeError(f"{name}: only GELU(approximate='none') can be certified, got {module}")
+    value, slope, _ = BASE[type(module).__name__.lower()]
+    steep = slope(state.box)
+    most = float(steep.most.max())
+    jacobian = scaled(state.jacobian, steep)
+    return state.grown(Layer(name, most, most), box=value(state.box), jacobian=jacobian)
+
+
+@register_layer(nn.LayerNorm)
+def _layer_norm(module: nn.LayerNorm, state: State, name: str) -> State:
+    n, box = len(state.box.low), state.box
+    middle = matmul(point(np.eye(n) - 1 / n), Interval(box.low[:, None], box.high[:, None]))[:, 0]
+    middle = middle.widened(4 * 2.0**-52 * box.most.max())
+    slack = 1 + (4 * n + 32) * 2.0**-52
+    low = (middle.least**2).mean() / slack + module.eps
+    high = (middle.most**2).mean()
+    scale = Interval(down(1 / np.sqrt(high * slack + module.eps) / slack), up(slack / np.sqrt(low)))
+    limit = np.sqrt(max(n - 1, 0)) * slack  # |z| <= sqrt(n - 1) whatever the input
+    z = (middle * scale).meet(Interval(np.full(n, -limit), np.full(n, limit)))
+    weight = np.ones(n) if module.weight is None else array(module.weight)
+    bias = np.zeros(n) if module.bias is None else array(module.bias)
+    # dz = scale (I - 1/n - z z'/n), whose norm is at most scale
+    centred = matmul(point(np.eye(n) - 1 / n), state.jacobian).widened(
+        8 * 2.0**-52 * state.jacobian.most.max(initial=0.0)
+    )
+    along = matmul(Interval(z.low[None], z.high[None]), state.jacobian).over(point(float(n)))
+    outer = Interval(z.low[:, None], z.high[:, None]) * along
+    jacobian = ((centred - outer) * scale).times(weight[:, None])
+    size = float(np.abs(weight).max(initial=0.0) * scale.high * (1 + 1e-12))
+    box = z.times(weight) + point(bias)
+    return state.grown(Layer(name, size, size), box=box, jacobian=jacobian)
+
+
+def after(state: State, layer: Layer, *parts: Applied) -> State:
+    """Return the state whose results are those of some units, side by side."""
+    return state.grown(
+        layer,
+        box=joined(*(part.value for part in parts)),
+        jacobian=joined(*(part.jacobian for part in parts)),
+        units=(*state.units, *(record for part in parts for record in part.records)),
+    )
+
+
+@register_layer(Rational1d)
+def _unit_1d(module: Rational1d, state: State, name: str) -> State:
+    done = apply_1d(module, state, name or "unit")
+    layer = Layer(name or "unit", float(done.steepest.max()), float(done.theorem.max()))
+    return after(state, layer, done)
+
+
+@register_layer(Rational2d)
+def _unit_2d(module: Rational2d, state: State, name: str) -> State:
+    done = apply_2d(module, state, name or "pair")
+    layer = terms_layer(name or "pair", [(module, done, None)], len(state.box.low))
+    return after(state, layer, done)
+
+
+def terms_layer(name: str, parts: list[tuple[Any, Applied, Any]], features: int) -> Layer:
+    """Return the norm of all slopes of some terms over `features` inputs."""
+    sharp: list[Array] = []
+    coarse: list[Array] = []
+    for module, done, columns in parts:
+        for rows, steep in ((sharp, done.steepest), (coarse, done.theorem[:, None])):
+            if isinstance(module, Rational2d):
+                rows.append(pair_matrix(module, steep, features))
+            else:
+                matrix = np.zeros((len(steep), features))
+                matrix[np.arange(len(steep)), columns] = steep[:, 0]
+                rows.append(matrix)
+    return Layer(name, spectral(np.concatenate(sharp)), spectral(np.concatenate(coarse)))

@@ -1,0 +1,138 @@
+"""Certificates of networks: no sampled Jacobian, value or gradient ratio beats a bound."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import rational_anova as ra
+from rational_anova.certificates import Layer, gradient_ratio, isometry, register_layer
+
+
+def stack(depth, features=6, **options):
+    return nn.Sequential(*(ra.GatedRationalBlock(features, **options) for _ in range(depth)))
+
+
+MODELS = {
+    "ran": lambda: ra.RAN(5, noise=0.3),
+    "ran, several outputs": lambda: ra.RAN(5, 3, denominator="sos", noise=0.3, heads=2),
+    "ran, some mains": lambda: ra.RAN(5, topology=ra.Topology.of([(0, 3)], features=5), noise=0.3),
+    "ran, abs": lambda: ra.RAN(5, denominator="abs", base="tanh", noise=0.3),
+    "ran, square": lambda: ra.RAN(5, denominator="square", base="relu", noise=0.3),
+    "ran, polynomial": lambda: ra.RAN(5, denominator="polynomial", noise=0.02),
+    "deep": lambda: ra.DeepRAN(5, 2, width=4, noise=0.1),
+    "deep, one block": lambda: ra.DeepRAN(5, 2, blocks=1, noise=0.1, denominator="squareplus"),
+    "deep, no pairs": lambda: ra.DeepRAN(5, 2, topology="none", noise=0.1),
+    "deep, relu": lambda: ra.DeepRAN(5, 2, unit=lambda nodes: nn.ReLU(), noise=0.1),
+    "ffn": lambda: ra.RANFFN(5, 8, noise=0.1),
+    "ffn with pairs": lambda: ra.RANFFNPlus(5, 8, noise=0.1),
+    "block": lambda: ra.GatedRationalBlock(5, noise=0.2, gate=0.3),
+    "block without gate": lambda: ra.GatedRationalBlock(5, noise=0.05, gate=None),
+    "stack": lambda: stack(6, 5, noise=0.1, gate=0.1),
+    "mixed": lambda: nn.Sequential(
+        nn.Linear(5, 4), nn.LayerNorm(4), nn.GELU(), ra.Rational1d(4, noise=0.3),
+        nn.Dropout(0.5), nn.SiLU(), nn.Tanh(), nn.Linear(4, 2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("name", list(MODELS))
+def test_no_sample_beats_a_bound(name, dtype):
+    torch.manual_seed(len(name))
+    model = MODELS[name]().to(dtype)
+    rng = np.random.default_rng(len(name))
+    low = rng.uniform(-1.5, 0, 5)
+    box = np.stack([low, low + rng.uniform(0.2, 2, 5)], 1)
+    certificate = ra.certify(model, box)
+    ends = torch.tensor(box)
+    share = torch.rand(4000, 5, dtype=torch.float64)
+    share[:500] = share[:500].round()
+    x = (ends[:, 0] + (ends[:, 1] - ends[:, 0]) * share).requires_grad_()
+    y = copy.deepcopy(model).double().eval()(x)
+    rows = [torch.autograd.grad(y[:, k].sum(), x, retain_graph=True)[0] for k in range(y.shape[1])]
+    jacobian = torch.stack(rows, 1)
+    largest = torch.linalg.matrix_norm(jacobian, 2).max().item()
+    assert largest <= certificate.lipschitz * (1 + 1e-12)
+    assert certificate.sampled <= certificate.lipschitz
+    assert certificate.lipschitz <= certificate.lipschitz_product
+    assert certificate.lipschitz_product <= certificate.lipschitz_theorem * (1 + 1e-9)
+    for (least, most), column in zip(certificate.range, y.T, strict=True):
+        assert least - 1e-12 <= column.min()
+        assert column.max() <= most + 1e-12
+    for verdict in certificate.monotone:
+        slopes = jacobian[:, verdict.output, verdict.input]
+        assert verdict.slopes[0] - 1e-12 <= slopes.min()
+        assert slopes.max() <= verdict.slopes[1] + 1e-12
+        assert verdict.increasing != "proved" or slopes.min() >= -1e-12
+        assert verdict.increasing != "refuted" or verdict.falls_at is not None
+        if verdict.falls_at is not None:
+            assert (np.array(verdict.falls_at) >= box[:, 0]).all()
+            assert (np.array(verdict.falls_at) <= box[:, 1]).all()
+
+
+def test_a_sum_is_certified_term_by_term():
+    torch.manual_seed(0)
+    net = ra.RAN(4, topology="none", degrees=(3, 2), noise=0.2, dtype=torch.float64)
+    certificate = ra.certify(net, [(-1, 1)] * 4, samples=2000)
+    total = np.sqrt(sum(unit.attained**2 for unit in certificate.units))
+    assert certificate.lipschitz <= 1.01 * total  # each main has its own input
+    low = sum(unit.range[0] for unit in certificate.units)
+    assert certificate.range[0][0] >= low - 1e-12
+
+
+def test_a_pole_inside_a_network_is_reported():
+    net = ra.RAN(2, denominator="polynomial", topology="none")
+    with torch.no_grad():
+        net.main.denominator[0, 1] = -4.0
+    with pytest.raises(ValueError, match=r"main\[1\] is not positive at x = 0.25"):
+        ra.certify(net, [(-1, 1)] * 2)
+
+
+@pytest.mark.parametrize("gate", [0.01, 0.1])
+@pytest.mark.parametrize("denominator", ["softplus", "sos", "abs"])
+def test_stacks_are_near_isometries_at_the_start(gate, denominator):
+    torch.manual_seed(0)
+    blocks = stack(20, gate=gate, denominator=denominator, dtype=torch.float64)
+    bounds = isometry(blocks, [(-1, 1)] * 6)
+    x = 2 * torch.rand(64, 6, dtype=torch.float64) - 1
+    measured = gradient_ratio(blocks, x)
+    assert (np.array(bounds.lowers) <= measured).all()
+    assert (measured <= np.array(bounds.uppers)).all()
+    assert bounds.upper <= bounds.paper_upper * (1 + 1e-6)
+    assert bounds.lower >= bounds.paper_lower * (1 - 1e-6)
+    assert (bounds.lower, bounds.upper) == (bounds.lowers[-1], bounds.uppers[-1])
+    # phi is the identity and W orthogonal there: every factor lies between 1 - 2 gate and 1.
+    assert (1 - 2 * gate) ** 20 * 0.99 <= bounds.lower <= bounds.upper <= 1 + 1e-3
+
+
+def test_isometry_wants_blocks():
+    with pytest.raises(TypeError, match="GatedRationalBlock only, got Linear"):
+        isometry(nn.Sequential(nn.Linear(2, 2)), [(-1, 1)] * 2)
+    with pytest.raises(TypeError, match="got Linear"):
+        isometry(nn.Linear(2, 2), [(-1, 1)] * 2)
+    with pytest.raises(ValueError, match="box has 1 intervals for 6 inputs"):
+        isometry(stack(2), [(-1, 1)])
+
+
+def test_layers_can_be_taught():
+    class Double(nn.Module):
+        def forward(self, x):
+            return 2 * x
+
+    model = nn.Sequential(ra.Rational1d(2, dtype=torch.float64), Double())
+    with pytest.raises(TypeError, match=r"cannot certify Double \(at '1'\)"):
+        ra.certify(model, [(-1, 1)] * 2)
+
+    factors = [None]
+
+    @register_layer(Double)
+    def step(module, state, name):
+        parts = {"box": state.box.times(2.0), "jacobian": state.jacobian.times(2.0)}
+        return state.grown(factors[0], **parts)
+
+    with pytest.raises(ValueError, match="step of Double changed the Jacobian without a factor"):
+        ra.certify(model, [(-1, 1)] * 2)
+    factors[0] = Layer("double", 2.0, 2.0)
+    assert 2 <= ra.certify(model, [(-1, 1)] * 2).lipschitz <= 2.03
