@@ -286,6 +286,18 @@ def test_what_is_no_law_predicts_as_well():
     assert law.evidence.error <= 1.05
 
 
+@pytest.mark.slow
+def test_steps_and_teeth_are_no_noise_however_long_the_search():
+    """A formula with rmse 0.3 that leaves a sawtooth over is no law; time does not make it one."""
+    X = table({"a": (1, 3), "b": (1, 3), "c": (1, 3)}, 200)
+    a, b, c = X.values()
+    y = np.floor(3 * a) * np.abs(b - 2) + np.mod(5 * c, 1.0)
+    assert not discover(X, y, time_limit=20).found
+    rng = np.random.default_rng(0)  # as much left over, but without a shape
+    law = discover(X, 2 * a * b + 0.3 * np.std(a * b) * rng.normal(size=200), time_limit=10)
+    assert law.found
+
+
 def test_a_search_cut_short_claims_nothing():
     """Five terms that explain most of a table are no law of it."""
     rng = np.random.default_rng(0)

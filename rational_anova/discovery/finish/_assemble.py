@@ -16,9 +16,10 @@ from ..search._candidate import EXACT
 from ..search._state import State
 from ..search._template import Data, Template
 from ..table._table import Table
-from ._verify import beats_chance, error_on, extrapolated, weak_but_real
+from ._verify import beats_chance, error_on, extrapolated, leaves_a_shape, weak_but_real
 
 COMPACT = 40  # operations of the longest formula that is called a law
+ROUGH = 0.1  # with more of the spread left over, what is left is looked at
 WEAK = 0.3  # a law with more of the spread left over needs more to be believed
 NUMBERS = 6  # free numbers of the longest
 
@@ -86,9 +87,11 @@ def _holds(best: Template, data: Data, evidence: Evidence, noise: float | None) 
     compact = operations(best.law) <= COMPACT and k <= NUMBERS and k < n / 3
     if best.error < EXACT:
         return compact
-    if (evidence.stopped and k > 3) or (best.error > 0.1 and k > 3):
+    if (evidence.stopped and k > 3) or (best.error > ROUGH and k > 3):
         return False  # of many numbers that do not fit well, or of a search cut short
     if not compact or not beats_chance(best, n, evidence.candidates):
+        return False
+    if evidence.error > ROUGH and leaves_a_shape(best, data):
         return False
     if evidence.error > WEAK and not weak_but_real(best, data, evidence):
         return False

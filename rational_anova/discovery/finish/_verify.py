@@ -8,6 +8,7 @@ from ..law._records import Evidence
 from ..search._template import Data, Template
 
 CHANCE = 10.0  # by so much, in twice the log likelihood, a law must beat a constant
+SHAPE = 4.5  # standard deviations: neighbours more alike than that are not so by chance
 
 
 def error_on(template: Template, data: Data, spread: float = 0.0) -> float:
@@ -38,6 +39,23 @@ def beats_chance(template: Template, rows: int, candidates: int) -> bool:
     fit = rows * np.log(max(template.error, 1e-13) ** 2)
     search = 2 * np.log(max(candidates, 1))
     return bool(fit + template.numbers + template.written + search < -CHANCE)
+
+
+def leaves_a_shape(template: Template, data: Data) -> bool:
+    """Whether rows that are neighbours in some column, used or not, are missed alike.
+
+    What a law leaves over is noise, and noise does not know its neighbours. A fit that is no law
+    leaves steps, teeth or bends, even where no smooth function of the columns would see them.
+    """
+    with np.errstate(all="ignore"):
+        left = data.y - template.predict(data)
+    left = left - left.mean()
+    power = float(left @ left)
+    if not np.isfinite(power) or power == 0:
+        return False
+    order = np.argsort(data.X, axis=0, kind="stable")
+    alike = np.sum(left[order[1:]] * left[order[:-1]], axis=0) / power
+    return bool((alike * np.sqrt(len(left)) > SHAPE).any())
 
 
 def weak_but_real(template: Template, data: Data, evidence: Evidence) -> bool:
