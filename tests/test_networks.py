@@ -245,6 +245,11 @@ def test_other_units_can_be_plugged_in(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_list_of_pairs_says_how_to_make_a_topology():
+    with pytest.raises(TypeError, match=r"Topology.of\(pairs\)"):
+        ra.RAN(4, topology=[(0, 1), (2, 3)])
+
+
 @pytest.mark.parametrize("name", ra.PRESETS)
 def test_presets_build(name):
     row = ra.preset(name)

@@ -27,6 +27,8 @@ READOUTS = ("auto", "sum", "linear")
 
 def as_topology(value: Topology | str | int | None, features: int) -> Topology:
     """Return a topology on `features` inputs; a size or a rule means random pairs (seed 0)."""
+    if isinstance(value, (list, tuple)):
+        raise TypeError(f"topology is a list, {value!r}; of pairs make it with Topology.of(pairs)")
     if not isinstance(value, Topology):
         return Topology.random(features, "d" if value is None else value)
     if value.features != features:
