@@ -4,6 +4,7 @@ from . import certificates as certificates
 from . import discovery as discovery
 from . import dynamics as dynamics
 from . import functional as functional
+from . import images as images
 from . import kernels as kernels
 from . import training as training
 from .budgets import Architecture as Architecture

@@ -12,7 +12,7 @@ ORDER = [
     {"_validation", "_modules"},
     {"kernels", "symbols"},
     {"functional", "topology"},
-    {"serialization"},
+    {"serialization", "images"},
     {"units"},
     {"networks"},
     {"budgets", "training"},
