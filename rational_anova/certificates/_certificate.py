@@ -79,7 +79,7 @@ class Certificate:
     @classmethod
     def from_json(cls, text: str) -> Certificate:
         """Return the certificate that `to_json` wrote."""
-        return cls(**_json.from_json(text))
+        return _json.from_json(cls, text)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the certificate to a JSON file, which appears whole or not at all."""

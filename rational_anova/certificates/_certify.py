@@ -127,9 +127,7 @@ def _on_box(
         largest = met.lipschitz
         seen = Witnesses(*whole.slopes.low.shape)
         seen.add(whole.centre, whole.at_centre)
-        seen.search(
-            met, lambda at: run(model, point(at), settings).jacobian.known(), whole.slopes
-        )
+        seen.search(met, lambda at: run(model, point(at), settings).jacobian.known(), whole.slopes)
         units, layers = whole.state.units, whole.state.layers
         parts = [whole]
         if not isinstance(model, RationalUnit):  # the searches in units cut the box themselves

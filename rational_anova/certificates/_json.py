@@ -26,8 +26,8 @@ def to_json(certificate: Certificate, indent: int | None) -> str:
     return json.dumps(_finite(plain), indent=indent, allow_nan=False)
 
 
-def from_json(source: str) -> dict[str, Any]:
-    """Read what `to_json` wrote, as the arguments of a `Certificate`."""
+def from_json(kind: type[Certificate], source: str) -> Certificate:
+    """Read what `to_json` wrote."""
     try:
         content = json.loads(source)
     except json.JSONDecodeError as error:
@@ -40,7 +40,7 @@ def from_json(source: str) -> dict[str, Any]:
             f"to {VERSION}: upgrade it with pip install --upgrade rational-anova"
         )
     try:
-        return _arguments(content)
+        return kind(**_arguments(content))
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"this certificate is damaged: {error!r}") from error
 

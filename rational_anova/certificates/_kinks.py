@@ -1,8 +1,8 @@
 """Cells that a kink runs through: a unit is one smooth function on each side of it.
 
-The slopes of a unit jump at the zeros of q for `abs`, and at zero for the base `relu`. In a cell that
-holds such a place, intervals would join all that the slopes can do on both sides, input by input.
-Each side alone is smooth and its slopes belong together, so the sides are bounded one by one.
+The slopes of a unit jump at the zeros of q for `abs`, and at zero for the base `relu`. In a cell
+that holds such a place, intervals would join all that the slopes can do on both sides, input by
+input. Each side alone is smooth, and its slopes belong together: the sides are bounded one by one.
 """
 
 from __future__ import annotations

@@ -93,9 +93,8 @@ def _open(one: Piece, seen: Witnesses) -> tuple[float, np.ndarray]:
     """Return how far slopes of open signs reach to the other side, and which inputs have such."""
     falls = np.where(seen.falls < 0, np.maximum(-one.slopes.low, 0), 0)
     rises = np.where(seen.rises < 0, np.maximum(one.slopes.high, 0), 0)
-    # To be increasing or decreasing everywhere can still be proved only if neither is refuted.
     both = np.minimum(np.maximum(falls, rises), 1e300)
-    return float(both.sum()), both.any(0)
+    return float(both.sum()), np.asarray(both.any(0))
 
 
 def _halves(one: Piece, wanted: np.ndarray) -> list[Interval]:

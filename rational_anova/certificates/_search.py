@@ -32,8 +32,8 @@ class Extremes:
     cells: Array  # (units,): boxes that were looked at
 
 
-# Of numbers of units and of boxes (cells, variables): upper bounds of the columns over the cells, what
-# is met at their centres, each (cells, columns), and how much each side matters.
+# Of numbers of units and of boxes (cells, variables): upper bounds of the columns over the cells,
+# what is met at their centres, each (cells, columns), and how much each side matters.
 Look = Callable[[np.ndarray, Array, Array], tuple[Array, Array, Array | None]]
 
 
@@ -50,7 +50,7 @@ def extremes(look: Look, low: Array, high: Array, tolerance: float, budget: int)
     units, variables = low.shape
     state = _State(units, variables, tolerance)
     state.see(look, *_corners(low, high))
-    thin = (high - low <= _THIN * np.maximum(np.abs(low), np.abs(high))).all(1)
+    thin = np.asarray((high - low <= _THIN * np.maximum(np.abs(low), np.abs(high))).all(1))
     unit, lower, upper = _grid(low, high, 1 if thin.all() else _START.get(variables, 1))
     parent = np.full((len(unit), state.columns), np.inf)
     for _ in range(_ROUNDS):

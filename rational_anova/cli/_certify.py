@@ -52,7 +52,7 @@ def certify(
 ) -> None:
     """Prove bounds on a box: Lipschitz constant, denominators, outputs, and who rises with whom.
 
-    Without a box, a law is certified on that of its data. Ends with 3 if there is a pole in the box.
+    Without a box, a law is certified on that of its data. A pole in the box ends it with code 3.
     """
     console = Console(soft_wrap=True, quiet=quiet)
     with clear_errors():
@@ -95,7 +95,8 @@ def _read(path: Path) -> Any:
 def _names(model: Any) -> list[str]:
     if isinstance(model, Law):
         return list(model.names.columns)
-    return [f"x{n}" for n in range(inputs_of(model) or getattr(model, "_least", 0))]
+    count = inputs_of(model)
+    return [f"x{n}" for n in range(getattr(model, "_least", 0) if count is None else count)]
 
 
 def _box(

@@ -85,7 +85,7 @@ def _check(law: Law, limits: Box) -> None:
 
 
 class _Look:
-    """Bounds on boxes of f and -f, of each slope and its negative, of the gradient's norm, of -d."""
+    """Bounds on boxes of f, -f, each slope and its negative, the gradient's norm, and -|d|."""
 
     def __init__(self, formula: sp.Expr, symbols: Sequence[sp.Symbol]) -> None:
         real = {s: sp.Symbol(s.name, real=True) for s in symbols}
@@ -97,7 +97,7 @@ class _Look:
         ]  # fmt: skip
 
     def __call__(self, unit: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
-        """Return bounds over boxes, what is met at their centres, and how much each side matters."""
+        """Return bounds over boxes, what is met at their centres, and the weights of the sides."""
         middle = 0.5 * low + 0.5 * high
         above, below, weight = [], [], np.zeros_like(low)
         norm, met = np.zeros(len(low)), np.zeros(len(low))
@@ -118,7 +118,11 @@ class _Look:
         above += [norm, -least]
         below += [met, -there]
         weight = np.where(high > low, weight, -1.0)
-        return np.stack(above, 1), np.nan_to_num(np.stack(below, 1), nan=-np.inf, neginf=-np.inf), weight
+        return (
+            np.stack(above, 1),
+            np.nan_to_num(np.stack(below, 1), nan=-np.inf, neginf=-np.inf),
+            weight,
+        )
 
     def slopes_at(self, place: Array) -> Slopes:
         """Return bounds of all slopes at a point, (1, inputs)."""
@@ -141,4 +145,3 @@ def _natural(bounds: Bounds, points: Array) -> tuple[Array, Array]:
     except Unknown:
         infinite = np.full(len(points), np.inf)
         return -infinite, infinite
-
