@@ -1,6 +1,7 @@
 """The certificate as a record: JSON and back, lines, a table and a figure."""
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -76,3 +77,11 @@ def test_a_table_and_a_figure(found):
     assert "2e-14" in found.margin
     with pytest.raises(AttributeError):
         found.lipschitz = 0.0
+
+
+def test_the_page_shows_what_is_printed(capsys):
+    page = (Path(__file__).parents[1] / "docs" / "certificates.md").read_text()
+    code = page.split("```python\n")[1].split("```")[0]
+    shown = page.split("```text\n")[1].split("```")[0]
+    exec(compile(code, "certificates.md", "exec"), {})
+    assert capsys.readouterr().out == shown

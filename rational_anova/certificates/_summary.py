@@ -119,6 +119,8 @@ def _units(axes: Axes, certificate: Certificate) -> None:
         keep = np.isfinite(shown) & (shown > 0)
         axes.plot(np.flatnonzero(keep), shown[keep], marker, label=label, markersize=5)
     axes.set_yscale("log")
+    if len(units) <= _MOST:
+        axes.set_xticks(range(len(units)), [unit.name for unit in units], rotation=45, ha="right")
     axes.set_xlabel("unit")
     axes.set_ylabel("Lipschitz constant on the box of its inputs")
     axes.set_title(f"whole: certified {certificate.lipschitz:.4g}, met {certificate.sampled:.4g}")
