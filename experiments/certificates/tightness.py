@@ -3,8 +3,8 @@
 Units of one variable, degrees (3, 2), and pairs of degree 2, for each denominator; coefficients
 normal with deviation 0.1, 0.5 or 1, gates 0.7, boxes 0.1 to 2 wide within [-2, 3]. The true
 constant is the largest slope on 20,001 points (80,802 for pairs, half of them a grid), beside the
-largest of these, and where the search itself has been; it is a lower bound of the truth, so that the
-ratios are upper bounds.
+largest of these, and where the search itself has been; it is a lower bound of the truth, so that
+the ratios are upper bounds.
 
 python -m experiments.certificates.tightness [--smoke]
 """

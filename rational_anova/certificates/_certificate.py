@@ -70,7 +70,7 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain lists, dictionaries and numbers."""
-        return _json.plain(self)
+        return _json.as_dict(self)
 
     def to_json(self, indent: int | None = None) -> str:
         """Return everything as JSON; an infinite number becomes the text `inf` or `-inf`."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
+from .._json import ODD, content_of, plain
 from ._monotone import Monotone
 from ._state import Layer
 from ._theorem import Theorem
@@ -16,29 +16,18 @@ if TYPE_CHECKING:
     from ._certificate import Certificate
 
 FORMAT, VERSION = "rational-anova certificate", 1
-_ODD = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _TEXTS = {"name", "margin", "increasing", "decreasing", "names", "format"}
 
 
 def to_json(certificate: Certificate, indent: int | None) -> str:
     """Write a certificate; a number that JSON does not know is the text "inf", "-inf" or "nan"."""
-    plain = {"format": FORMAT, "version": VERSION, **certificate.to_dict()}
-    return json.dumps(_finite(plain), indent=indent, allow_nan=False)
+    content = {"format": FORMAT, "version": VERSION, **certificate.to_dict()}
+    return json.dumps(plain(content), indent=indent, allow_nan=False)
 
 
 def from_json(kind: type[Certificate], source: str) -> Certificate:
     """Read what `to_json` wrote."""
-    try:
-        content = json.loads(source)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"this is not JSON, so no certificate: {error}") from error
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ValueError("this JSON was not written by Certificate.to_json: it is no certificate")
-    if not isinstance(content.get("version"), int) or content["version"] > VERSION:
-        raise ValueError(
-            f"this certificate has format version {content.get('version')}, this library reads up "
-            f"to {VERSION}: upgrade it with pip install --upgrade rational-anova"
-        )
+    content = content_of(source, "certificate", VERSION)
     try:
         return kind(**_arguments(content))
     except (KeyError, TypeError, AttributeError) as error:
@@ -46,12 +35,12 @@ def from_json(kind: type[Certificate], source: str) -> Certificate:
 
 
 def _arguments(content: dict[str, Any]) -> dict[str, Any]:
-    plain = {key: _read(key, value) for key, value in content.items()}
-    units = [{**unit, "theorem": Theorem(**unit["theorem"])} for unit in plain.pop("units")]
+    read = {key: _read(key, value) for key, value in content.items()}
+    units = [{**unit, "theorem": Theorem(**unit["theorem"])} for unit in read.pop("units")]
     return {
-        **{key: value for key, value in plain.items() if key not in ("format", "version", "gap")},
-        "monotone": tuple(Monotone(**entry) for entry in plain["monotone"]),
-        "layers": tuple(Layer(**entry) for entry in plain["layers"]),
+        **{key: value for key, value in read.items() if key not in ("format", "version", "gap")},
+        "monotone": tuple(Monotone(**entry) for entry in read["monotone"]),
+        "layers": tuple(Layer(**entry) for entry in read["layers"]),
         "units": tuple(_filled(UnitCertificate, unit) for unit in units),
     }
 
@@ -65,20 +54,10 @@ def _read(key: str, value: Any) -> Any:
         return {name: _read(name, part) for name, part in value.items()}
     if isinstance(value, list):
         return tuple(_read(key, part) for part in value)
-    return _ODD[value] if isinstance(value, str) and key not in _TEXTS else value
+    return ODD[value] if isinstance(value, str) and key not in _TEXTS else value
 
 
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value
-
-
-def plain(record: Any) -> dict[str, Any]:
+def as_dict(record: Any) -> dict[str, Any]:
     """Return a record as plain lists, dictionaries and numbers, with gaps beside the bounds."""
     found = asdict(record)
     found["units"] = [unit.to_dict() for unit in record.units]
