@@ -85,3 +85,16 @@ def test_the_page_shows_what_is_printed(capsys):
     shown = page.split("```text\n")[1].split("```")[0]
     exec(compile(code, "certificates.md", "exec"), {})
     assert capsys.readouterr().out == shown
+
+
+def test_what_is_undecided_is_said():
+    Monotone = ra.certificates.Monotone
+    verdicts = (
+        Monotone(0, 0, (-1.0, 1.0), "undecided", "undecided"),
+        Monotone(1, 0, (-1.0, 1.0), "undecided", "refuted", None, (0.0, 0.5)),
+    )
+    record = Certificate(((0, 1),) * 2, 2.0, 1.0, 2.0, 3.0, 1.0, ((0.0, 1.0),), verdicts)
+    assert record.summary().splitlines()[-2:] == [
+        "x0: slope in [-1, 1], sign undecided",
+        "x1: slope in [-1, 1], rises at (0, 0.5); whether it falls anywhere is undecided",
+    ]

@@ -54,7 +54,7 @@ def study(variant: str, seed: int, depth: int) -> dict[str, Any]:
 
 
 def _depths(depth: int) -> list[int]:
-    return [n for n in (1, 2, 5, 10, 20, 50, 100, 200) if n <= depth]
+    return [n for n in (1, 5, 20, 100, 200) if n <= depth]
 
 
 def _plain(values: Any) -> list[float | None]:

@@ -55,6 +55,9 @@ def _sentence(verdict: Monotone, names: tuple[str, ...], several: bool) -> str:
         for word, at in (("falls", verdict.falls_at), ("rises", verdict.rises_at))
         if at is not None
     ]
+    if len(found) == 1:
+        other = "rises" if verdict.rises_at is None else "falls"
+        return f"{head}{found[0]}; whether it {other} anywhere is undecided"
     return head + (" and ".join(found) if found else "sign undecided")
 
 
