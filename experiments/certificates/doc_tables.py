@@ -45,7 +45,10 @@ def isometry(result: Result) -> Rows:
         for depth in depths:
             values = [row["measured"][depth - 1] for row in found]
             good = [value for value in values if value is not None]
-            cells.append(f"{min(good):.2g} to {max(good):.2g}" if good else "overflow")
+            text = f"{min(good):.2g} to {max(good):.2g}" if good else ""
+            lost = len(values) - len(good)
+            text += f", {lost} of {len(values)} overflow" if lost else ""
+            cells.append(text.removeprefix(", "))
         yield [variant, "measured", *cells]
         first = next(row for row in found if "depths" in row)
         yield ["", "proved", *(_pair(first["lower"][d - 1], first["upper"][d - 1]) for d in depths)]

@@ -79,7 +79,14 @@ def draw(log: Log) -> None:
             axes.plot(
                 first["depths"], np.where(values > 0, values, np.nan), "C3.", ls=":", label=label
             )
-        axes.set(xscale="log", yscale="log", title=variant, xlabel="blocks", ylim=(1e-12, 1e12))
+        axes.set(
+            xscale="log",
+            yscale="log",
+            title=variant,
+            xlabel="blocks",
+            xlim=(0.9, 220),
+            ylim=(1e-12, 1e12),
+        )
     for axes in figure.axes[::3]:
         axes.set_ylabel("gradient norm, input / output")
     figure.axes[0].legend(fontsize=8)
