@@ -110,7 +110,7 @@ def test_no_optimiser_beats_a_bound(kind):
 
 @pytest.mark.slow
 def test_no_sample_of_many_beats_a_bound():
-    """A part of what experiments.certificates.soundness does with 13,200 units."""
+    """A part of what experiments.certificates.soundness does with 13,300 units."""
     rng = np.random.default_rng(1000)
     for n in range(24):
         degrees = tuple(int(k) for k in rng.integers(1, 9, 2))
