@@ -13,6 +13,7 @@ from typing import Any
 
 from benchmarks import tables as benchmark_tables
 from experiments import training_tables
+from experiments.certificates import doc_tables as certificate_tables
 from experiments.discovery import tables as discovery_tables
 from experiments.dynamics import doc_tables as dynamics_tables
 from experiments.results import read
@@ -76,6 +77,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
     "training": ("stability", training),
     **training_tables.TABLES,
     **dynamics_tables.TABLES,
+    **certificate_tables.TABLES,
 }
 
 

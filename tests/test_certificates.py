@@ -1,7 +1,6 @@
 """Certificates of units: no sample beats a bound, and the bounds are sharp."""
 
 import copy
-import json
 import math
 
 import numpy as np
@@ -14,6 +13,7 @@ import rational_anova as ra
 from rational_anova.certificates import Parts, PoleError, positive_on, register_certifier
 from rational_anova.certificates._curves import BASE, PSI
 from rational_anova.certificates._interval import Interval
+from rational_anova.certificates._taylor import Expansion
 from rational_anova.functional import BASES, DENOMINATORS
 
 KINDS = list(DENOMINATORS)
@@ -109,13 +109,13 @@ def test_no_optimiser_beats_a_bound(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
-def test_no_sample_of_many_beats_a_bound(seed):
-    rng = np.random.default_rng(1000 + seed)
-    for n in range(250):
+def test_no_sample_of_many_beats_a_bound():
+    """A part of what experiments.certificates.soundness does with 13,300 units."""
+    rng = np.random.default_rng(1000)
+    for n in range(24):
         degrees = tuple(int(k) for k in rng.integers(1, 9, 2))
         dtype = torch.float32 if n % 2 else torch.float64
-        check_units(rng, 10, 100_000, KINDS[n % len(KINDS)], degrees,
+        check_units(rng, 10, 20_000, KINDS[n % len(KINDS)], degrees,
                     str(rng.choice(list(BASES))), dtype)  # fmt: skip
 
 
@@ -147,8 +147,7 @@ def test_no_sample_beats_a_bound_of_a_pair(kind, degree):
         (slope,) = torch.autograd.grad(value[:, n].sum(), x, retain_graph=True)
         pair = slope[:, unit.pairs[:, n]]
         assert record.lipschitz >= pair.norm(dim=1).max() * (1 - ROUNDING)
-        if kind != "abs":  # along its kinks both slopes jump together, which intervals do not see
-            assert record.lipschitz <= 1.06 * record.attained
+        assert record.lipschitz <= 1.06 * record.attained
         for v in range(2):
             assert (
                 record.slopes[v][0] <= pair[:, v].min() <= pair[:, v].max() <= record.slopes[v][1]
@@ -213,7 +212,7 @@ def _check_curves(ranges, value, slope):
 
 def test_positivity_agrees_with_exact_root_counts():
     rng, x = np.random.default_rng(0), sympy.Symbol("x")
-    for trial in range(250):
+    for trial in range(100):
         degree = int(rng.integers(1, 9))
         rows = rng.normal(size=degree + 1) * rng.choice([1, 0.3, 0.1])
         rows[0] = 1
@@ -335,21 +334,6 @@ def test_monotone_verdicts():
     assert both.falls_at[2] < 0 < both.rises_at[2]
 
 
-def test_the_record_can_be_stored_and_shown():
-    certificate = ra.certify(ra.RAN(3, noise=0.1), [(-1, 1)] * 3)
-    stored = json.loads(certificate.to_json())
-    assert stored["lipschitz"] == certificate.lipschitz
-    assert stored["units"][0]["theorem"]["W_P"] > 0
-    assert json.loads(ra.certify(ra.RAN(3), None).to_json())["lipschitz"] == "inf"
-    assert len(certificate.table()) == len(certificate.units) == 6
-    axes = certificate.plot().axes[0]
-    assert axes.get_xlabel()
-    assert axes.get_ylabel()
-    assert "2e-14" in certificate.margin
-    with pytest.raises(AttributeError):
-        certificate.lipschitz = 0.0
-
-
 def test_other_objects_can_join():
     class Line:
         def certificate_parts(self, box):
@@ -364,3 +348,27 @@ def test_other_objects_can_join():
 
     register_certifier(Other, lambda model, box, **options: found)
     assert ra.certify(Other(), None) is found
+
+
+def test_kinks_of_abs_and_relu_are_sharp():
+    torch.manual_seed(3)
+    for options in ({"denominator": "abs"}, {"denominator": "square", "base": "relu"}):
+        unit = ra.Rational2d([(0, 1), (1, 2), (0, 2)], 2, noise=0.7, gate=0.6, **options)
+        for record in ra.certify(unit, [(-1, 1), (-0.5, 1.5), (0, 2)], samples=1).units:
+            assert record.lipschitz <= 1.02 * record.attained
+            assert record.cells < 4000
+
+
+def test_powers_that_underflow_are_accounted_for():
+    centre, radius = np.array([[1e-170, 1e70]]), np.array([[1e-180, 1e60]])
+    found = Expansion.around(((2, 2),), np.ones((1, 1)), centre, radius).derivative((0, 0))
+    assert (found.low <= 1e-200).all()
+    assert (found.high >= 1e-200).all()
+
+
+def test_a_thin_box_takes_few_cells():
+    torch.manual_seed(0)
+    unit = ra.Rational1d(3, (8, 8), noise=1.0)
+    thin = ra.certify(unit, [(0.5, np.nextafter(0.5, 1))] * 3, samples=1)
+    assert max(record.cells for record in thin.units) <= 4
+    assert thin.lipschitz >= thin.sampled

@@ -15,6 +15,11 @@ def stack(depth, features=6, **options):
     return nn.Sequential(*(ra.GatedRationalBlock(features, **options) for _ in range(depth)))
 
 
+def slope_at(model, x):
+    twin = copy.deepcopy(model).double().eval()
+    return torch.autograd.functional.jacobian(twin, torch.tensor(x, dtype=torch.float64))
+
+
 MODELS = {
     "ran": lambda: ra.RAN(5, noise=0.3),
     "ran, several outputs": lambda: ra.RAN(5, 3, denominator="sos", noise=0.3, heads=2),
@@ -45,7 +50,7 @@ def test_no_sample_beats_a_bound(name, dtype):
     rng = np.random.default_rng(len(name))
     low = rng.uniform(-1.5, 0, 5)
     box = np.stack([low, low + rng.uniform(0.2, 2, 5)], 1)
-    certificate = ra.certify(model, box)
+    certificate = ra.certify(model, box, pieces=2 if dtype == torch.float64 else 1)
     ends = torch.tensor(box)
     share = torch.rand(4000, 5, dtype=torch.float64)
     share[:500] = share[:500].round()
@@ -67,9 +72,12 @@ def test_no_sample_beats_a_bound(name, dtype):
         assert slopes.max() <= verdict.slopes[1] + 1e-12
         assert verdict.increasing != "proved" or slopes.min() >= -1e-12
         assert verdict.increasing != "refuted" or verdict.falls_at is not None
-        if verdict.falls_at is not None:
-            assert (np.array(verdict.falls_at) >= box[:, 0]).all()
-            assert (np.array(verdict.falls_at) <= box[:, 1]).all()
+        assert verdict.decreasing != "refuted" or verdict.rises_at is not None
+        for at, sign in ((verdict.falls_at, -1), (verdict.rises_at, 1)):
+            if at is not None:
+                assert (np.array(at) >= box[:, 0]).all()
+                assert (np.array(at) <= box[:, 1]).all()
+                assert sign * slope_at(model, at)[verdict.output, verdict.input] > -1e-12
 
 
 def test_a_sum_is_certified_term_by_term():
@@ -136,3 +144,84 @@ def test_layers_can_be_taught():
         ra.certify(model, [(-1, 1)] * 2)
     factors[0] = Layer("double", 2.0, 2.0)
     assert 2 <= ra.certify(model, [(-1, 1)] * 2).lipschitz <= 2.03
+
+
+def difference():
+    """x + x^2 + 1.5 x - x^2, whose intervals do not know that the squares cancel."""
+    model = nn.Sequential(
+        nn.Linear(1, 2), ra.Rational1d(2, (2, 1), gate=None), nn.Linear(2, 1)
+    ).double()
+    with torch.no_grad():
+        model[0].weight.fill_(1)
+        model[0].bias.zero_()
+        model[1].denominator.zero_()
+        model[1].numerator.copy_(torch.tensor([[0, 0], [1, 1.5], [1, -1]]))
+        model[1].numerator.mul_(1 + np.log(2) + 1e-6)  # d at q = 0
+        model[2].weight.fill_(1)
+    return model
+
+
+def test_a_box_is_cut_until_a_slope_has_its_sign():
+    (once,) = ra.certify(difference(), [(-1, 1)], pieces=1).monotone
+    assert (once.increasing, once.decreasing) == ("undecided", "refuted")
+    found = ra.certify(difference(), [(-1, 1)])
+    (cut,) = found.monotone
+    assert (cut.increasing, cut.decreasing) == ("proved", "refuted")
+    assert 0 < cut.slopes[0] <= 2.5 <= cut.slopes[1] < once.slopes[1]
+    assert 1 < found.pieces <= 8
+    assert 2.5 <= found.lipschitz < ra.certify(difference(), [(-1, 1)], pieces=1).lipschitz
+
+
+def test_what_overflows_has_no_bound():
+    model = nn.Sequential(nn.Linear(2, 2), nn.LayerNorm(2), ra.Rational1d(2, noise=0.5))
+    with torch.no_grad():
+        model[0].weight.fill_(1e30)
+    found = ra.certify(model, [(-1e290, 1e290)] * 2)
+    assert found.lipschitz == found.lipschitz_product == np.inf
+    torch.manual_seed(0)
+    blocks = stack(12, 3, gate=None, noise=1.0)
+    assert ra.certify(blocks, [(-3, 3)] * 3, pieces=1).range[0] == (-np.inf, np.inf)
+    poles = nn.Sequential(blocks, ra.Rational1d(3, denominator="polynomial"))
+    with pytest.raises(ValueError, match=r"the inputs of 1 have no finite bounds.*smaller box"):
+        ra.certify(poles, [(-3, 3)] * 3)
+
+
+class Residual(nn.Sequential):
+    def forward(self, x):
+        return x + super().forward(x)
+
+
+class Harmless(nn.Linear):
+    def reset_parameters(self):
+        nn.init.eye_(self.weight)
+        nn.init.zeros_(self.bias)
+
+
+def test_a_module_must_be_what_it_looks_like():
+    with pytest.raises(TypeError, match="Residual is a Sequential with another forward"):
+        ra.certify(Residual(nn.Linear(2, 2)), [(-1, 1)] * 2)
+    assert ra.certify(Harmless(2, 2), [(-1, 1)] * 2).lipschitz == pytest.approx(1)
+    net = ra.RAN(2)
+    handle = net.main.register_forward_hook(lambda module, x, y: 3 * y)
+    with pytest.raises(ValueError, match="Rational1d at 'main' has hooks.*remove them"):
+        ra.certify(net, [(-1, 1)] * 2)
+    handle.remove()
+    net.main.forward = lambda x: x
+    with pytest.raises(ValueError, match="a forward of its own"):
+        ra.certify(net, [(-1, 1)] * 2)
+    with pytest.raises(TypeError, match="with another forward"):
+        isometry(nn.Sequential(type("Odd", (ra.GatedRationalBlock,), {"forward": abs})(2)),
+                 [(-1, 1)] * 2)  # fmt: skip
+
+
+def test_images_are_not_covered():
+    net = ra.RANConvNet(1, 2, widths=(2,))
+    with pytest.raises(TypeError, match="RANConvNet cannot be certified on a box.*its head"):
+        ra.certify(net, [(-1, 1)])
+    assert ra.certify(net).denominator_min >= 1
+    assert ra.certify(net.head, [(-1, 1)] * 2).lipschitz > 0
+
+
+def test_inputs_are_counted_behind_a_dropout():
+    with pytest.raises(ValueError, match="box has 1 intervals for 2 inputs"):
+        ra.certify(nn.Sequential(nn.Dropout(), nn.Linear(2, 2)), [(-1, 1)])

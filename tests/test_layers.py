@@ -9,7 +9,7 @@ import rational_anova
 
 ROOT = Path(rational_anova.__file__).parent
 ORDER = [
-    {"_validation", "_modules"},
+    {"_validation", "_modules", "_json"},
     {"kernels", "symbols"},
     {"functional", "topology"},
     {"serialization", "images"},

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..functional import Powers
 from ._interval import Array
-from ._search import _corners, _grid, _split
+from ._search import _corners, _grid, _shares, _split
 from ._sturm import first_root
 from ._taylor import Expansion
 
@@ -75,10 +75,9 @@ def positive_on(
         is_open &= search.cells[unit] < _BUDGET
         if not is_open.any():
             break
-        spare = np.zeros((int(is_open.sum()), 0))
-        unit, lower, upper, _ = _split(
-            unit[is_open], lower[is_open], upper[is_open], spare, high - low
-        )
+        unit, lower, upper = unit[is_open], lower[is_open], upper[is_open]
+        share = _shares(lower, upper, (high - low)[unit])
+        unit, lower, upper, _ = _split(unit, lower, upper, np.zeros((len(unit), 0)), share)
     return [search.verdict(n, low[n], high[n]) for n in range(len(table))]
 
 
@@ -167,4 +166,5 @@ def _coefficients(powers: Powers, rows: Array, low: Array, high: Array) -> tuple
     for _ in range(variables):  # each pass moves one axis to the end
         bernstein = np.tensordot(bernstein, _matrix(plan.highest), ((1,), (1,)))
         spread = np.tensordot(spread, _matrix(plan.highest), ((1,), (1,)))
-    return bernstein.reshape(len(low), -1), spread.reshape(len(low), -1) * 2 + 1e-290
+    lost = expansion.lost[:, None] * (1 + side**variables)
+    return bernstein.reshape(len(low), -1), spread.reshape(len(low), -1) * 2 + lost

@@ -44,8 +44,8 @@ def box_of(value: Any, features: int | None) -> Interval:
 
 def inputs_of(model: Any) -> int | None:
     """Return the number of inputs of a model, or None if any number from a least one will do."""
-    if isinstance(model, nn.Sequential):
-        return inputs_of(model[0]) if len(model) else None
+    if isinstance(model, nn.Sequential):  # the first that knows: a dropout does not
+        return next((n for n in map(inputs_of, model) if n is not None), None)
     for name in ("in_features", "features"):
         count = getattr(model, name, None)
         if isinstance(count, int):

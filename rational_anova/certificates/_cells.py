@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..functional import Form
-from ._curves import BASE, PSI
+from ._curves import BASE, PSI, line
 from ._interval import Array, Interval, down, point, total, up
 from ._taylor import Expansion, Index
 
@@ -35,9 +35,11 @@ class Bounds:
     value: Interval
     slopes: list[Interval]
     denominator: Interval
+    steepest: Array  # (cells,): bound of the norm of the gradient
 
 
 Jet = dict[Index, Interval]
+Sides = tuple[int, ...]  # +1 or -1 for each kink
 
 
 def indices(variables: int) -> tuple[Index, list[Index], dict[tuple[int, int], Index]]:
@@ -51,49 +53,80 @@ def indices(variables: int) -> tuple[Index, list[Index], dict[tuple[int, int], I
     return (0,) * variables, list(unit), second
 
 
-def bound(bank: Bank, unit: np.ndarray, low: Array, high: Array) -> Bounds:
-    """Bound the units `unit` (cells,) on the boxes from low to high, each (cells, variables)."""
+def around(low: Array, high: Array) -> tuple[Array, Array]:
+    """Return the centres of boxes, and radii that reach all of them."""
     centre = 0.5 * low + 0.5 * high
-    radius = up(np.maximum(high - centre, centre - low))
+    return centre, up(np.maximum(high - centre, centre - low))
+
+
+def bound(
+    bank: Bank, unit: np.ndarray, low: Array, high: Array, sides: Sides | None = None
+) -> Bounds:
+    """Bound the units `unit` (cells,) on the boxes from low to high, each (cells, variables).
+
+    Args:
+        bank: the units.
+        unit: which of them.
+        low: lower corners.
+        high: upper corners.
+        sides: if given, bound the smooth functions that the units are on these sides of their kinks
+            (the signs of each head's q for `abs`, then that of the base's argument for `relu`).
+    """
+    centre, radius = around(low, high)
     zero, first, second = indices(low.shape[1])
     ratios, denominators = [], []
     for head in range(bank.heads):
-        p = _polynomial(bank.form.numerator, bank.numerator[unit, head], centre, radius)
-        d = _denominator(bank, unit, head, centre, radius)
+        p = polynomial(bank.form.numerator, bank.numerator[unit, head], centre, radius)
+        d = _denominator(bank, unit, head, centre, radius, sides)
         denominators.append(_sharpened(d, zero, first, radius))
         ratios.append(_quotient(p, d, zero, first, second))
     jet = {key: total([ratio[key] for ratio in ratios]) for key in ratios[0]}
     if bank.gate is not None:
-        jet = _gated(bank, unit, jet, centre, radius)
+        jet = _gated(bank, unit, jet, centre, radius, sides)
     sharp = {v: _sharpened_slope(jet, v, first, second, radius) for v in range(len(first))}
     jet = {**jet, **{first[v]: sharp[v] for v in sharp}}
     value = _sharpened(jet, zero, first, radius)
     least = denominators[0]
     for other in denominators[1:]:
         least = Interval(np.minimum(least.low, other.low), np.minimum(least.high, other.high))
-    return Bounds(value.known(), [sharp[v].known() for v in sharp], least.known())
+    slopes = [sharp[v].known() for v in sharp]
+    steepest = slopes[0].most[0]
+    for slope in slopes[1:]:
+        steepest = up(np.hypot(steepest, slope.most[0])) * (1 + 2.0**-50)
+    return Bounds(value.known(), slopes, least.known(), steepest)
 
 
-def _polynomial(powers: tuple[Index, ...], rows: Array, centre: Array, radius: Array) -> Jet:
+def polynomial(powers: tuple[Index, ...], rows: Array, centre: Array, radius: Array) -> Jet:
+    """Bound a polynomial and its derivatives."""
     zero, first, second = indices(centre.shape[1])
     expansion = Expansion.around(powers, rows, centre, radius)
     return {key: expansion.derivative(key) for key in (zero, *first, *second.values())}
 
 
-def _denominator(bank: Bank, unit: np.ndarray, head: int, centre: Array, radius: Array) -> Jet:
+def _denominator(
+    bank: Bank, unit: np.ndarray, head: int, centre: Array, radius: Array, sides: Sides | None
+) -> Jet:
     form, done = bank.form, 0
     zero = indices(centre.shape[1])[0]
     value, slope, curvature = PSI[form.kind.name]
+    smooth = sides is not None and form.kind.name == "abs"
+    if sides is not None and smooth:
+        value, slope, curvature = line(sides[head])
     parts: list[Jet] = []
     for powers in form.denominator:
         rows = bank.denominator[unit, head, done : done + len(powers)]
         done += len(powers)
-        q = _polynomial(powers, rows, centre, radius)
+        q = polynomial(powers, rows, centre, radius)
         parts.append(_chain(q, value(q[zero]), slope(q[zero]), curvature(q[zero])))
     jet = {key: total([part[key] for part in parts]) for key in parts[0]}
     one = Interval(down(1 + np.full_like(centre[:, 0], form.eps)), up(1 + form.eps))
     floor = Interval(bank.floor[unit], np.full(len(unit), np.inf))
-    jet[zero] = (jet[zero] + one).meet(floor)
+    jet[zero] = jet[zero] + one
+    if smooth:  # 1 - q is a denominator on one side of the kink only: elsewhere it may be anything
+        positive = jet[zero].low > 0
+        jet[zero] = Interval(np.where(positive, jet[zero].low, np.nan), jet[zero].high)
+    else:
+        jet[zero] = jet[zero].meet(floor)
     return jet
 
 
@@ -122,7 +155,9 @@ def _quotient(
     return f
 
 
-def _gated(bank: Bank, unit: np.ndarray, jet: Jet, centre: Array, radius: Array) -> Jet:
+def _gated(
+    bank: Bank, unit: np.ndarray, jet: Jet, centre: Array, radius: Array, sides: Sides | None
+) -> Jet:
     """Return (1 - gate) b + gate * ratio, with b of the mean of the inputs."""
     assert bank.gate is not None
     gate = bank.gate[unit]
@@ -130,16 +165,24 @@ def _gated(bank: Bank, unit: np.ndarray, jet: Jet, centre: Array, radius: Array)
         return {key: part.times(gate) for key, part in jet.items()}
     count = centre.shape[1]
     zero, first, second = indices(count)
-    mean, wide = centre.mean(1), radius.mean(1)
-    spare = 4 * 2.0**-52 * (np.abs(centre).sum(1) + wide) + 1e-300
-    z = Interval(
-        np.stack([mean - wide - spare, mean - spare]), np.stack([mean + wide + spare, mean + spare])
-    )
+    z = mean_of(centre, radius)
     same, none = point(np.full((2, len(unit)), 1 / count)), point(np.zeros((2, len(unit))))
     inner = {zero: z, **dict.fromkeys(first, same), **dict.fromkeys(second.values(), none)}
-    base = _chain(inner, *(part(z) for part in BASE[bank.form.base.name]))
+    curves = BASE[bank.form.base.name]
+    if sides is not None and bank.form.base.name == "relu":
+        curves = line(max(sides[-1], 0))
+    base = _chain(inner, *(part(z) for part in curves))
     rest = Interval(down(1 - gate), up(1 - gate))
     return {key: base[key] * rest + jet[key].times(gate) for key in jet}
+
+
+def mean_of(centre: Array, radius: Array) -> Interval:
+    """Return the mean of the inputs over the cells and at their centres, (2, cells)."""
+    mean, wide = centre.mean(1), radius.mean(1)
+    spare = 4 * 2.0**-52 * (np.abs(centre).sum(1) + wide) + 1e-300
+    return Interval(
+        np.stack([mean - wide - spare, mean - spare]), np.stack([mean + wide + spare, mean + spare])
+    )
 
 
 def _sharpened(jet: Jet, zero: Index, first: list[Index], radius: Array) -> Interval:

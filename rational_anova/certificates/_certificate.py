@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import asdict, dataclass
+import os
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from ..serialization import write_whole
+from . import _json, _summary
+from ._monotone import Monotone
 from ._state import Layer
 from ._units import Pair, UnitCertificate
 
@@ -22,30 +24,7 @@ MARGIN = (
 )
 
 
-@dataclass(frozen=True)
-class Monotone:
-    """Whether an output rises or falls with an input, everywhere on the box.
-
-    Args:
-        input: its number.
-        output: its number.
-        slopes: proved bounds of the partial derivative.
-        increasing: `proved`, `refuted` or `undecided`.
-        decreasing: the same.
-        falls_at: a point of the box where the slope is negative, if one was found.
-        rises_at: one where it is positive.
-    """
-
-    input: int
-    output: int
-    slopes: Pair
-    increasing: str
-    decreasing: str
-    falls_at: tuple[float, ...] | None = None
-    rises_at: tuple[float, ...] | None = None
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Certificate:
     """What is proved about a model on a box, as a function of real numbers.
 
@@ -63,6 +42,8 @@ class Certificate:
         monotone: a verdict for each output and each input that it can depend on.
         units: what is proved about each unit on the box of its own inputs.
         layers: the factors of both products.
+        pieces: that the box was cut into.
+        names: of the inputs; none for modules.
         margin: how rounding is accounted for.
     """
 
@@ -76,6 +57,8 @@ class Certificate:
     monotone: tuple[Monotone, ...] = ()
     units: tuple[UnitCertificate, ...] = ()
     layers: tuple[Layer, ...] = ()
+    pieces: int = 1
+    names: tuple[str, ...] = ()
     margin: str = MARGIN
 
     @property
@@ -87,63 +70,44 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain lists, dictionaries and numbers."""
-        plain = asdict(self)
-        plain["units"] = [unit.to_dict() for unit in self.units]
-        return {**plain, "gap": self.gap}
+        return _json.as_dict(self)
 
     def to_json(self, indent: int | None = None) -> str:
-        """Return everything as JSON; an infinite number becomes the string `inf` or `-inf`."""
-        return json.dumps(_finite(self.to_dict()), indent=indent, allow_nan=False)
+        """Return everything as JSON; an infinite number becomes the text `inf` or `-inf`."""
+        return _json.to_json(self, indent)
+
+    @classmethod
+    def from_json(cls, text: str) -> Certificate:
+        """Return the certificate that `to_json` wrote."""
+        return _json.from_json(cls, text)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the certificate to a JSON file, which appears whole or not at all."""
+        write_whole(path, (self.to_json(indent=1) + "\n").encode())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Certificate:
+        """Read a certificate from a file written by `save`."""
+        try:
+            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+
+    def summary(self) -> str:
+        """Return what is proved, in plain lines."""
+        return _summary.summary(self)
 
     def table(self) -> pd.DataFrame:
         """Return a table of pandas with one row for each unit."""
-        import pandas as pd
-
-        rows = [
-            {
-                "unit": unit.name,
-                "lipschitz": unit.lipschitz,
-                "attained": unit.attained,
-                "gap": unit.gap,
-                "theorem": unit.theorem.lipschitz,
-                "denominator_min": unit.denominator_min,
-                "low": unit.range[0],
-                "high": unit.range[1],
-                "cells": unit.cells,
-            }
-            for unit in self.units
-        ]
-        return pd.DataFrame(rows)
+        return _summary.table(self)
 
     def plot(self) -> Figure:
-        """Draw for each unit the bound, the value that was met, and the theorem's bound."""
-        from matplotlib.figure import Figure
+        """Draw the bounds of each unit, what was met, the theorem's bound, and those of slopes."""
+        return _summary.plot(self)
 
-        figure = Figure(figsize=(7, 4), layout="constrained")
-        axes = figure.add_subplot()
-        at = np.arange(len(self.units))
-        series = {
-            "theorem": ("^", [unit.theorem.lipschitz for unit in self.units]),
-            "certified": ("o", [unit.lipschitz for unit in self.units]),
-            "attained": ("x", [unit.attained for unit in self.units]),
-        }
-        for label, (marker, values) in series.items():
-            shown = np.array(values, dtype=np.float64)
-            keep = np.isfinite(shown) & (shown > 0)
-            axes.plot(at[keep], shown[keep], marker, label=label, markersize=4)
-        axes.set_yscale("log")
-        axes.set_xlabel("unit")
-        axes.set_ylabel("Lipschitz constant on the box of its inputs")
-        axes.set_title(f"network: certified {self.lipschitz:.4g}, sampled {self.sampled:.4g}")
-        axes.legend()
-        return figure
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value
+    def __repr__(self) -> str:
+        return (
+            f"Certificate(lipschitz={self.lipschitz:.6g}, sampled={self.sampled:.6g}, "
+            f"denominator_min={self.denominator_min:.6g}, {len(self.range)} outputs, "
+            f"{len(self.box)} inputs, {len(self.units)} units)"
+        )

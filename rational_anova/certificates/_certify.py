@@ -13,14 +13,14 @@ from torch import nn
 from .. import _validation as check
 from ..units import RationalUnit
 from ._box import box_of, check_features, check_weights, inputs_of
-from ._certificate import Certificate, Monotone
-from ._interval import Interval, down, matmul, point, up
-from ._samples import Samples, sample
-from ._state import Settings, State, interval_norm
+from ._certificate import Certificate
+from ._interval import Interval, down, hull, point
+from ._monotone import Witnesses
+from ._pieces import cut, piece, product_of, run
+from ._samples import sample
+from ._state import Settings, interval_norm
 from ._units import Pair, UnitCertificate
-from ._walk import walk
-
-_SURE = 1e-9  # of the largest slope: a smaller sampled slope is no witness
+from ._walk import check_plain
 
 _CERTIFIERS: dict[type, Callable[..., Certificate]] = {}
 
@@ -49,12 +49,13 @@ def register_certifier(kind: type, function: Callable[..., Certificate]) -> None
 
 def certify(
     model: Any,
-    box: Any,
+    box: Any = None,
     *,
     tolerance: float = 0.01,
     budget: int | None = None,
     samples: int = 512,
     seed: int = 0,
+    pieces: int = 8,
 ) -> Certificate:
     """Prove bounds of a model on a box: Lipschitz constant, denominators, range, monotonicity.
 
@@ -65,14 +66,16 @@ def certify(
     Args:
         model: a module, an object with a method `certificate_parts(box)`, or one of a class that
             was given to `register_certifier`.
-        box: (low, high) for each input; None for all of space, where denominators alone have
-            bounds.
+        box: (low, high) for each input. None means the box of its data for a law, and all of space
+            for a module, where denominators alone have bounds.
         tolerance: at which distance from the truth, relative to it, the search in a unit stops.
         budget: greatest number of cells in the search of a unit; None for 2000 in one variable and
             8000 in two.
         samples: number of points where the model is differentiated, for the lower bound and for
             witnesses against monotonicity.
         seed: of these points.
+        pieces: into how many pieces the box of a network is cut at most, where the sign of a slope
+            is open.
 
     Returns:
         A `Certificate`.
@@ -93,7 +96,9 @@ def certify(
     if budget is not None:
         check.integer(budget, "budget", 1)
     check.integer(samples, "samples", 1)
-    options = {"tolerance": tolerance, "budget": budget, "samples": samples, "seed": seed}
+    check.integer(pieces, "pieces", 1)
+    options = {"tolerance": tolerance, "budget": budget, "samples": samples, "seed": seed,
+               "pieces": pieces}  # fmt: skip
     for kind in type(model).__mro__:
         if kind in _CERTIFIERS:
             return _CERTIFIERS[kind](model, box, **options)
@@ -105,82 +110,46 @@ def certify(
             "certificate_parts(box)"
         )
     check_weights(model)
+    check_plain(model)
     if box is None:
         return _everywhere(model)
     whole = box_of(box, inputs_of(model))
     check_features(model, len(whole.low))
-    return _on_box(model, whole, Settings(tolerance, budget), samples, seed)
+    return _on_box(model, whole, Settings(tolerance, budget), pieces, samples, seed)
 
 
 def _on_box(
-    model: nn.Module, box: Interval, settings: Settings, samples: int, seed: int
+    model: nn.Module, box: Interval, settings: Settings, pieces: int, samples: int, seed: int
 ) -> Certificate:
     with np.errstate(all="ignore"):
-        state = _run(model, box, settings)
-        bounds = _sharpened(model, box, state, settings)
-    met = sample(model, box, len(bounds.low), samples, seed)
-    largest = met.lipschitz
+        whole = piece(model, box, settings)
+        met = sample(model, box, len(whole.range.low), samples, seed)
+        largest = met.lipschitz
+        seen = Witnesses(*whole.slopes.low.shape)
+        seen.add(whole.centre, whole.at_centre)
+        seen.search(met, lambda at: run(model, point(at), settings).jacobian.known(), whole.slopes)
+        units, layers = whole.state.units, whole.state.layers
+        parts = [whole]
+        if not isinstance(model, RationalUnit):  # the searches in units cut the box themselves
+            parts = cut(model, whole, settings, pieces, seen)
+        bounds, slopes = hull([one.range for one in parts]), hull([one.slopes for one in parts])
     if isinstance(model, RationalUnit):  # the searches met larger ones
-        largest = max(largest, *(unit.attained for unit in state.units))
-    product = math.prod(layer.lipschitz for layer in state.layers) * (1 + 1e-12)
-    theorem = math.prod(layer.theorem for layer in state.layers) * (1 + 1e-12)
-    jacobian = state.jacobian.known()
+        largest = max(largest, *(unit.attained for unit in units))
+    product = product_of([layer.lipschitz for layer in layers])
+    theorem = product_of([layer.theorem for layer in layers])
     return Certificate(
         _pairs(box),
-        float(min(product, theorem, interval_norm(jacobian))),
+        min(product, theorem, max(one.lipschitz for one in parts)),
         largest,
         product,
         theorem,
-        min((unit.denominator_min for unit in state.units), default=math.inf),
+        min((unit.denominator_min for unit in units), default=math.inf),
         _pairs(bounds),
-        _monotone(jacobian, met),
-        state.units,
-        state.layers,
+        seen.verdicts(slopes),
+        units,
+        layers,
+        len(parts),
     )
-
-
-def _run(model: nn.Module, box: Interval, settings: Settings) -> State:
-    start = State(box, point(np.eye(len(box.low))), settings)
-    return walk(model, start, "")
-
-
-def _sharpened(model: nn.Module, box: Interval, state: State, settings: Settings) -> Interval:
-    """Meet the range with f(c) + J(X)(X - c), which keeps what layers have in common."""
-    centre = 0.5 * box.low + 0.5 * box.high
-    if isinstance(model, RationalUnit):
-        return state.box.known()
-    radius = up(np.maximum(box.high - centre, centre - box.low))
-    middle = _run(model, point(centre), settings).box
-    reach = matmul(state.jacobian, Interval(-radius[:, None], radius[:, None]))[:, 0]
-    return state.box.meet(middle + reach).known()
-
-
-def _monotone(jacobian: Interval, met: Samples) -> tuple[Monotone, ...]:
-    size = np.abs(met.jacobians).max(initial=0.0) * _SURE
-    verdicts = []
-    for output, (low, high) in enumerate(zip(jacobian.low, jacobian.high, strict=True)):
-        for n in np.flatnonzero((low != 0) | (high != 0)).tolist():
-            slopes = met.jacobians[:, output, n]
-            falls, rises = _witness(met, -slopes, size), _witness(met, slopes, size)
-            up_, down_ = low[n] >= 0, high[n] <= 0
-            verdicts.append(
-                Monotone(
-                    n,
-                    output,
-                    (float(low[n]), float(high[n])),
-                    "proved" if up_ else "refuted" if falls else "undecided",
-                    "proved" if down_ else "refuted" if rises else "undecided",
-                    falls,
-                    rises,
-                )
-            )
-    return tuple(verdicts)
-
-
-def _witness(met: Samples, slopes: np.ndarray, size: float) -> tuple[float, ...] | None:
-    if not len(slopes) or slopes.max() <= size:
-        return None
-    return tuple(met.points[int(slopes.argmax())].tolist())
 
 
 def _everywhere(model: nn.Module) -> Certificate:
@@ -201,7 +170,6 @@ def _of_parts(parts: Parts, box: Interval) -> Certificate:
     rows = np.array(parts.slopes, dtype=np.float64)
     jacobian = Interval(rows[..., 0], rows[..., 1]).known()
     size = interval_norm(jacobian)
-    nothing = Samples(np.empty((0, len(box.low))), np.empty((0, *jacobian.low.shape)))
     return Certificate(
         _pairs(box),
         size,
@@ -210,7 +178,7 @@ def _of_parts(parts: Parts, box: Interval) -> Certificate:
         math.inf,
         parts.denominator_min,
         parts.range,
-        _monotone(jacobian, nothing),
+        Witnesses(*jacobian.low.shape).verdicts(jacobian),
         parts.units,
     )
 

@@ -45,6 +45,11 @@ def _constant(value: float) -> Range:
     return lambda x: Interval(np.full_like(x.low, value), np.full_like(x.low, value))
 
 
+def line(slope: float) -> tuple[Range, Range, Range]:
+    """A straight line through zero: what a function with a kink there is on one side."""
+    return lambda x: x.times(slope), _constant(slope), _constant(0.0)
+
+
 def _step(left: float, right: float) -> Range:
     """A slope that jumps at zero; there, both are possible."""
 

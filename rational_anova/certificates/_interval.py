@@ -96,6 +96,12 @@ def point(values: Any) -> Interval:
     return Interval(array, array)
 
 
+def hull(parts: list[Interval]) -> Interval:
+    """Return what holds all of some intervals; an end that is nan stays unknown."""
+    low, high = (np.stack([getattr(part, end) for part in parts]) for end in ("low", "high"))
+    return Interval(low.min(0), high.max(0))
+
+
 def total(parts: list[Interval]) -> Interval:
     """Add intervals up."""
     result = parts[0]

@@ -15,7 +15,7 @@ from ._box import box_of, check_weights
 from ._interval import Array, Interval, point
 from ._networks import block_jacobian
 from ._state import Settings, State, array, interval_norm, spectral
-from ._walk import walk
+from ._walk import check_plain, walk
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ def isometry(
     """
     blocks = _blocks(stack)
     check_weights(stack)
+    check_plain(stack)
     start = box_of(box, blocks[0].features)
     state = State(start, point(np.eye(len(start.low))), Settings(tolerance, budget))
     lowers, uppers, steep, gates = [1.0], [1.0], [], []
@@ -127,8 +128,9 @@ def _least(block: GatedRationalBlock, slopes: Interval) -> float:
     radius = Interval(own.low - middle, own.high - middle).widened(1e-15 * own.most.max())
     values = np.linalg.svd(middle, compute_uv=False)
     spare = 1e-10 * values[0] + interval_norm(radius)
-    plain = abs(1 - gate) - abs(gate) * slopes.most.max() * spectral(array(block.linear.weight))
-    return float(max(0.0, values[-1] - spare, plain * (1 - 1e-14) if plain > 0 else 0.0))
+    kept = abs(1 - gate)
+    lost = abs(gate) * slopes.most.max() * spectral(array(block.linear.weight))
+    return float(max(0.0, values[-1] - spare, kept - lost - 1e-14 * (kept + lost)))
 
 
 def _paper(depth: int, gate: float, steep: float) -> tuple[float, float]:

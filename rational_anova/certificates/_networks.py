@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ..networks import RAN, RANFFN, DeepRAN, GatedRationalBlock, MessageBlock, RANFFNPlus
+from ..networks import (
+    RAN,
+    RANFFN,
+    DeepRAN,
+    GatedRationalBlock,
+    MessageBlock,
+    RANConvNet,
+    RANFFNPlus,
+)
 from ._interval import Array, Interval, matmul, point
 from ._state import (
     Applied,
@@ -163,6 +171,15 @@ def _deep(module: DeepRAN, state: State, name: str) -> State:
             layers=(*state.layers[:-1], Layer(last.name, *both.tolist())),
         )
     return walk(module.head, state, f"{lead}head")
+
+
+@register_layer(RANConvNet)
+def _images(module: RANConvNet, state: State, name: str) -> State:
+    raise TypeError(
+        "RANConvNet cannot be certified on a box: it has an interval for each pixel, and slopes of "
+        "every channel at every pixel would be matrices of channels * pixels squared; certify its "
+        "head, a RAN, on a box of the last channels, or box=None for the denominators"
+    )
 
 
 def _message_norm(before: State, sent: Applied, block: Any, name: str) -> tuple[float, float]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from ._cells import Bank, Bounds, bound
-from ._interval import Array, up
+from ._cells import Bank, Bounds
+from ._interval import Array
+from ._kinks import branched
 
 _START = {1: 8, 2: 3}  # pieces of each side at first
 _ROUNDS = 48
+_MANY = 8  # variables
+_THIN = 1e-9  # of the numbers themselves: in so thin a box rounding is all that is left to cut
 _AT_ONCE = 1 << 21  # numbers in the tables of a piece of work
 _SIGN = 1e-4  # of the largest slope: how closely the sign of a slope is looked at
 
@@ -28,31 +32,39 @@ class Extremes:
     cells: Array  # (units,): boxes that were looked at
 
 
-def extremes(bank: Bank, low: Array, high: Array, tolerance: float, budget: int) -> Extremes:
-    """Bound units on boxes low to high, (units, variables), until bounds are sharp or spent.
+# Of numbers of units and of boxes (cells, variables): upper bounds of the columns over the cells,
+# what is met at their centres, each (cells, columns), and how much each side matters.
+Look = Callable[[np.ndarray, Array, Array], tuple[Array, Array, Array | None]]
+
+
+def extremes(look: Look, low: Array, high: Array, tolerance: float, budget: int) -> Extremes:
+    """Bound functions on boxes low to high, (units, variables), until bounds are sharp or spent.
 
     Args:
-        bank: the units.
+        look: bounds on cells.
         low: lower corners.
         high: upper corners.
         tolerance: wanted distance of bounds, relative to the size of what is bounded.
-        budget: greatest number of cells a unit.
+        budget: greatest number of cells a function.
     """
     units, variables = low.shape
     state = _State(units, variables, tolerance)
-    state.see(bank, *_corners(low, high))
-    unit, lower, upper = _grid(low, high, _START[variables])
+    state.see(look, *_corners(low, high))
+    thin = np.asarray((high - low <= _THIN * np.maximum(np.abs(low), np.abs(high))).all(1))
+    unit, lower, upper = _grid(low, high, 1 if thin.all() else _START.get(variables, 1))
     parent = np.full((len(unit), state.columns), np.inf)
     for _ in range(_ROUNDS):
-        ceiling = np.minimum(state.see(bank, unit, lower, upper), parent)
+        seen, weight = state.see(look, unit, lower, upper)
+        ceiling = np.minimum(seen, parent)
         is_open = state.close(unit, ceiling)
         spent = state.cells[unit] >= budget
-        keep = is_open & ~spent & (upper > lower).any(1)
+        keep = is_open & ~spent & ~thin[unit] & (upper > lower).any(1)
         state.keep(unit[~keep], ceiling[~keep])
         if not keep.any():
             return state.result()
-        unit, lower, upper, parent = _split(unit[keep], lower[keep], upper[keep], ceiling[keep],
-                                            high - low)  # fmt: skip
+        unit, lower, upper, ceiling = unit[keep], lower[keep], upper[keep], ceiling[keep]
+        share = _shares(lower, upper, (high - low)[unit]) if weight is None else weight[keep]
+        unit, lower, upper, parent = _split(unit, lower, upper, ceiling, share)
     state.keep(unit, parent)
     return state.result()
 
@@ -66,18 +78,14 @@ class _State:
         self.place = np.full((units, self.columns, variables), np.nan)
         self.cells = np.zeros(units)
 
-    def see(self, bank: Bank, unit: np.ndarray, low: Array, high: Array) -> Array:
+    def see(
+        self, look: Look, unit: np.ndarray, low: Array, high: Array
+    ) -> tuple[Array, Array | None]:
         """Bound cells and remember the best values at their centres; return the bounds."""
-        ceilings = []
-        terms = max(bank.numerator.shape[2], bank.denominator.shape[2])
-        step = max(1, _AT_ONCE // (terms * terms))
-        for start in range(0, len(unit), step):
-            part = slice(start, start + step)
-            ceiling, value = _columns(bound(bank, unit[part], low[part], high[part]))
-            ceilings.append(ceiling)
-            self._remember(unit[part], value, 0.5 * low[part] + 0.5 * high[part])
+        ceiling, value, weight = look(unit, low, high)
+        self._remember(unit, value, 0.5 * low + 0.5 * high)
         np.add.at(self.cells, unit, 1.0)
-        return np.concatenate(ceilings)
+        return ceiling, weight
 
     def _remember(self, unit: np.ndarray, value: Array, centre: Array) -> None:
         for column in range(self.columns):
@@ -108,7 +116,7 @@ class _State:
         steep = np.abs(b[:, n])
         floor = 1e-11 * (steep + size) + 1e-13
         slack = np.empty_like(b)
-        slack[:, :2] = (self.tolerance * spread)[:, None]
+        slack[:, :2] = (self.tolerance * spread + 1e-13 * size)[:, None]
         near = np.maximum(0.5 * np.abs(b[:, 2:n]), _SIGN * steep[:, None])
         slack[:, 2:n] = np.minimum((self.tolerance * steep)[:, None], near)
         slack[:, n] = self.tolerance * steep
@@ -121,24 +129,40 @@ class _State:
         return Extremes(bounds, self.best, self.place, self.cells)
 
 
+def looking(bank: Bank) -> Look:
+    """Look at units of a bank, in pieces of work."""
+    terms = max(bank.numerator.shape[2], bank.denominator.shape[2])
+    step = max(1, _AT_ONCE // (terms * terms))
+
+    def look(unit: np.ndarray, low: Array, high: Array) -> tuple[Array, Array, None]:
+        parts = [
+            _columns(branched(bank, unit[n : n + step], low[n : n + step], high[n : n + step]))
+            for n in range(0, len(unit), step)
+        ]
+        ceilings, values = zip(*parts, strict=True)
+        return np.concatenate(ceilings), np.concatenate(values), None
+
+    return look
+
+
 def _columns(bounds: Bounds) -> tuple[Array, Array]:
     """Return upper bounds over the cells and lower bounds at the centres, (cells, columns)."""
-    both = []
-    steepest = np.zeros_like(bounds.value.low[0])
-    met = np.zeros_like(steepest)
+    met = np.zeros_like(bounds.steepest)
     signed = [bounds.value, -bounds.value]
     for slope in bounds.slopes:
         signed += [slope, -slope]
-        steepest = up(np.hypot(steepest, slope.most[0])) * (1 + 2.0**-50)
         met = np.hypot(met, slope.least[1]) * (1 - 2.0**-50)
     both = [(part.high[0], part.low[1]) for part in signed]
-    both += [(steepest, met), (-bounds.denominator.low[0], -bounds.denominator.high[1])]
+    both += [(bounds.steepest, met), (-bounds.denominator.low[0], -bounds.denominator.high[1])]
     above, below = zip(*both, strict=True)
     return np.stack(above, 1), np.nan_to_num(np.stack(below, 1), nan=-np.inf)
 
 
 def _corners(low: Array, high: Array) -> tuple[np.ndarray, Array, Array]:
     units, variables = low.shape
+    if variables > _MANY:  # two of them will do
+        both = np.concatenate([low, high])
+        return np.tile(np.arange(units), 2), both, both
     choice = np.array(np.meshgrid(*[[0, 1]] * variables)).reshape(variables, -1).T  # (corners, v)
     points = np.where(choice[None], high[:, None], low[:, None]).reshape(-1, variables)
     return np.repeat(np.arange(units), len(choice)), points, points
@@ -157,13 +181,17 @@ def _grid(low: Array, high: Array, pieces: int) -> tuple[np.ndarray, Array, Arra
     return np.repeat(np.arange(units), at.shape[1]), lower, upper
 
 
-def _split(
-    unit: np.ndarray, low: Array, high: Array, parent: Array, sides: Array
-) -> tuple[np.ndarray, Array, Array, Array]:
-    """Halve each cell along its longest side, measured by the sides of the whole box."""
+def _shares(low: Array, high: Array, sides: Array) -> Array:
+    """Measure the sides of cells by those of the whole box."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        share = np.nan_to_num((high - low) / sides[unit], nan=0.0)
-    axis = share.argmax(1)
+        return np.nan_to_num((high - low) / sides, nan=0.0)
+
+
+def _split(
+    unit: np.ndarray, low: Array, high: Array, parent: Array, weight: Array
+) -> tuple[np.ndarray, Array, Array, Array]:
+    """Halve each cell along the side of the largest weight, (cells, variables)."""
+    axis = weight.argmax(1)
     rows = np.arange(len(unit))
     middle = 0.5 * low[rows, axis] + 0.5 * high[rows, axis]
     left, right = high.copy(), low.copy()

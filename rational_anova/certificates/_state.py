@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +23,11 @@ class Layer:
     name: str
     lipschitz: float
     theorem: float
+
+    def __post_init__(self) -> None:
+        for kind in ("lipschitz", "theorem"):  # what overflowed on the way has no bound
+            if math.isnan(getattr(self, kind)):
+                object.__setattr__(self, kind, math.inf)
 
 
 @dataclass(frozen=True)

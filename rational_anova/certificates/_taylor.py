@@ -54,6 +54,7 @@ class Expansion:
     middle: Array  # (cells, orders)
     error: Array  # (cells, orders)
     radius: Array  # (cells, variables, powers)
+    lost: Array  # (cells,): bound of what underflows, for any order
 
     @classmethod
     def around(cls, powers: Powers, rows: Array, centre: Array, radius: Array) -> Expansion:
@@ -71,8 +72,11 @@ class Expansion:
         for v in range(centre.shape[1]):
             design = design * tables[:, v, plan.shift[v]]
         middle = np.matmul(rows[:, None], design)[:, 0]
-        error = np.matmul(np.abs(rows)[:, None], np.abs(design))[:, 0] * plan.share + _TINY
-        return cls(plan, middle, error, _raise(radius, plan.highest))
+        error = np.matmul(np.abs(rows)[:, None], np.abs(design))[:, 0] * plan.share
+        # A power that underflows is off by less than 5e-324, times all that it is multiplied with.
+        reach = np.maximum(1.0, np.maximum(np.abs(centre), radius)).prod(1) ** plan.highest
+        lost = _TINY * (1 + np.abs(rows).sum(1) * plan.factor.max(initial=1.0)) * reach
+        return cls(plan, middle, error + lost[:, None], _raise(radius, plan.highest), lost)
 
     def derivative(self, index: Index) -> Interval:
         """Return a derivative over the cells and at their centres, (2, cells)."""
@@ -97,8 +101,9 @@ class Expansion:
         most = np.maximum(a[:, even], 0) * size[:, even]
         spare = (e * size).sum(1) + self.plan.share * np.abs(a * size).sum(1)
         middle = a[:, first].sum(1)
-        slack = 2 * spare + _TINY
-        thin = 2 * e[:, first].sum(1) + self.plan.share * np.abs(middle) + _TINY
+        lost = self.lost * (1 + factor.max(initial=1.0) * len(factor))
+        slack = 2 * spare + lost
+        thin = 2 * e[:, first].sum(1) + self.plan.share * np.abs(middle) + lost
         low = np.stack([middle - wide + least.sum(1) - slack, middle - thin])
         high = np.stack([middle + wide + most.sum(1) + slack, middle + thin])
         return Interval(down(low), up(high))

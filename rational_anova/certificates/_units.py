@@ -11,7 +11,7 @@ from ..units import RationalUnit
 from ._bernstein import positive_on
 from ._cells import Bank
 from ._interval import Array, Interval, down
-from ._search import Extremes, extremes
+from ._search import Extremes, extremes, looking
 from ._theorem import Theorem, theorem
 
 BUDGET = {1: 2000, 2: 8000}  # cells a unit
@@ -28,15 +28,21 @@ class PoleError(ValueError):
         point: as in `Positivity`: in one variable the pole itself.
     """
 
-    def __init__(self, unit: str, point: tuple[float, ...], verdict: str) -> None:
+    def __init__(self, message: str, unit: str, point: tuple[float, ...]) -> None:
         self.unit, self.point = unit, point
+        super().__init__(message)
+
+    @classmethod
+    def of(cls, unit: str, point: tuple[float, ...], verdict: str) -> PoleError:
+        """Return the error for a unit and a verdict on it."""
         where = ", ".join(f"{value:.17g}" for value in point)
         says = "is not positive" if verdict == "refuted" else "could not be proved positive"
-        super().__init__(
+        message = (
             f"the denominator of {unit} {says} at {_AXES[len(point) - 1]} = {where}, so nothing is "
             "certified; choose a box without that point, or a denominator that is positive "
             "everywhere, such as 'sos'"
         )
+        return cls(message, unit, point)
 
 
 @dataclass(frozen=True)
@@ -101,7 +107,7 @@ def bounded(bank: Bank, box: Interval, name: str, tolerance: float, budget: int 
         bank = _without_poles(bank, box, name)
         variables = box.low.shape[1]
         most = BUDGET[variables] if budget is None else budget
-        found = extremes(bank, box.low, box.high, tolerance, most)
+        found = extremes(looking(bank), box.low, box.high, tolerance, most)
         coarse = theorem(bank, box.low, box.high)
     records = tuple(
         _record(f"{name}[{n}]", bank, box, found, coarse[n], n) for n in range(len(coarse))
@@ -115,15 +121,20 @@ def _without_poles(bank: Bank, box: Interval, name: str) -> Bank:
     """Prove that polynomial denominators are positive, and take the bound over."""
     if bank.form.kind.minimum > 0:
         return bank
+    if not np.isfinite(box.low + box.high).all():
+        raise ValueError(
+            f"the inputs of {name} have no finite bounds, so its denominators may have poles there "
+            "and nothing is certified; choose a smaller box, or a denominator such as 'sos'"
+        )
     powers = ((0,) * box.low.shape[1], *bank.form.denominator[0])
     floor = np.full(len(bank.floor), np.inf)
     for head in range(bank.heads):
-        one = np.full((len(floor), 1), 1 + bank.form.eps)
+        one = np.full((len(floor), 1), down(1 + bank.form.eps) if bank.form.eps else 1.0)
         rows = np.concatenate([one, bank.denominator[:, head]], 1)
         for n, verdict in enumerate(positive_on(powers, rows.tolist(), box.low, box.high)):
             if not verdict:
                 assert verdict.point is not None
-                raise PoleError(f"{name}[{n}]", verdict.point, verdict.verdict)
+                raise PoleError.of(f"{name}[{n}]", verdict.point, verdict.verdict)
             floor[n] = min(floor[n], verdict.bound)
     return replace(bank, floor=floor)
 

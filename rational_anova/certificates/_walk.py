@@ -27,6 +27,7 @@ from ._state import (
 
 Step = Callable[[Any, State, str], State]
 _STEPS: dict[type, Step] = {}
+_START = {"reset_parameters", "extra_repr"}  # what a class may have of its own
 
 
 def register_layer(*kinds: type) -> Callable[[Step], Step]:
@@ -45,14 +46,46 @@ def register_layer(*kinds: type) -> Callable[[Step], Step]:
 
 def walk(module: Any, state: State, name: str) -> State:
     """Pass bounds through a module."""
-    for kind in type(module).__mro__:
-        if kind in _STEPS:
-            return _checked(_STEPS[kind](module, state, name), state, module)
+    kind = _known(module)
+    if kind is not None:
+        return _checked(_STEPS[kind](module, state, name), state, module)
     known = ", ".join(sorted(kind.__name__ for kind in _STEPS))
     raise TypeError(
         f"cannot certify {type(module).__name__} (at {name!r}); known are {known}; teach it with "
         "register_layer, or give the object a method certificate_parts(box)"
     )
+
+
+def _known(module: Any) -> type | None:
+    """Return the class of a module, or the nearest above it, that has a step."""
+    return next((kind for kind in type(module).__mro__ if kind in _STEPS), None)
+
+
+def check_plain(model: nn.Module) -> None:
+    """Raise if a module computes something else than the class does that its step is for."""
+    for name, module in model.named_modules():
+        kind = _known(module)
+        if kind is None:
+            continue  # if it is needed, the walk says so
+        where = f"{type(module).__name__} at {name!r}" if name else type(module).__name__
+        if module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module):
+            raise ValueError(
+                f"{where} has hooks or a forward of its own, which may change what it computes, so "
+                "nothing is certified; remove them first"
+            )
+        changed = _overrides(type(module), kind)
+        if changed:
+            raise TypeError(
+                f"{where} is a {kind.__name__} with another {', '.join(changed)}, so what is known "
+                f"about {kind.__name__} need not hold; teach it with register_layer"
+            )
+
+
+def _overrides(own: type, kind: type) -> list[str]:
+    """Return the methods in which a class differs from one above it, other than at its start."""
+    between = own.__mro__[: own.__mro__.index(kind)]
+    found = {name for each in between for name in vars(each) if hasattr(kind, name)}
+    return sorted(n for n in found - _START if not n.startswith("__") or n == "__call__")
 
 
 def _checked(behind: State, before: State, module: Any) -> State:

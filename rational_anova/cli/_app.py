@@ -20,6 +20,7 @@ from ..estimators import load_estimator
 from ..networks import RAN
 from ..serialization import load
 from ..units import RationalUnit
+from ._certify import certify
 from ._demo import run_demo
 from ._discover import discover
 from ._fit import fit
@@ -63,6 +64,7 @@ def _clear_errors() -> Iterator[None]:
         raise typer.Exit(1) from error
 
 
+app.command()(certify)
 app.command()(discover)
 app.command()(fit)
 app.command()(predict)

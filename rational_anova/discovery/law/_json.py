@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._json import ODD, content_of, plain
 from ...symbols import Names
 from ._expressions import text
 from ._records import Entry, Evidence, Parameter
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ._law import Law
 
 FORMAT, VERSION = "rational-anova law", 1
-_ODD = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def to_json(law: Law) -> str:
@@ -40,22 +39,12 @@ def to_json(law: Law) -> str:
         "found": law.found,
         "units": law.units,
     }
-    return json.dumps(_plain(content), allow_nan=False, ensure_ascii=False, indent=1) + "\n"
+    return json.dumps(plain(content), allow_nan=False, ensure_ascii=False, indent=1) + "\n"
 
 
 def from_json(source: str) -> dict[str, Any]:
     """Read what `to_json` wrote, as the arguments of a `Law`."""
-    try:
-        content = json.loads(source)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"this is not JSON, so no law: {error}") from error
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ValueError("this JSON was not written by Law.to_json: it holds no law")
-    if not isinstance(content.get("version"), int) or content["version"] > VERSION:
-        raise ValueError(
-            f"this law has format version {content.get('version')}, this library reads up to "
-            f"{VERSION}: upgrade it with pip install --upgrade rational-anova"
-        )
+    content = content_of(source, "law", VERSION)
     try:
         return _arguments(content)
     except (KeyError, TypeError, AttributeError) as error:
@@ -102,15 +91,4 @@ def _arguments(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _number(value: Any) -> Any:
-    return _ODD.get(value, value) if isinstance(value, str) else value
-
-
-def _plain(value: Any) -> Any:
-    """Return the same of types that JSON has."""
-    if isinstance(value, dict):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
+    return ODD.get(value, value) if isinstance(value, str) else value

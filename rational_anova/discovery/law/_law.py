@@ -12,10 +12,11 @@ import numpy as np
 import pandas as pd
 import sympy as sp
 
+from ...certificates import register_certifier
 from ...serialization import write_whole
 from ..sameness._equivalence import Verdict, equivalent
 from ..table._rows import rows_of
-from . import _domain, _errors, _json, _poles, _summary, _trust
+from . import _certificate, _domain, _errors, _json, _poles, _summary, _trust
 from ._domain import Domain
 from ._expressions import settled, short
 from ._formula import Formula
@@ -160,3 +161,6 @@ class Law(Formula):
         rmse = _trust.brief(self.evidence.error * self.evidence.spread)
         note = "" if self.found else ", no compact law found"
         return f"Law({self.target} = {short(self.rounded())}, rmse {rmse}{note})"
+
+
+register_certifier(Law, _certificate.certify_law)

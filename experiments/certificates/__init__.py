@@ -1,0 +1,1 @@
+"""Certificates: whether any point beats them, how tight they are, and gradients over depth."""

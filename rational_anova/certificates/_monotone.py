@@ -1,0 +1,102 @@
+"""Monotonicity: signs of slopes, proved on the box or refuted at a point by interval arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ._interval import Array, Interval
+from ._samples import Samples
+
+Pair = tuple[float, float]
+
+_TRIES = 16  # points where signs are to be proved
+_SURE = 1e-9  # of the largest slope: a smaller sampled slope is not worth a try
+
+
+@dataclass(frozen=True)
+class Monotone:
+    """Whether an output rises or falls with an input, everywhere on the box.
+
+    Args:
+        input: its number.
+        output: its number.
+        slopes: proved bounds of the partial derivative.
+        increasing: `proved`, `refuted` or `undecided`.
+        decreasing: the same.
+        falls_at: a point of the box where the slope is proved to be negative, if one was found.
+        rises_at: one where it is positive.
+    """
+
+    input: int
+    output: int
+    slopes: Pair
+    increasing: str
+    decreasing: str
+    falls_at: tuple[float, ...] | None = None
+    rises_at: tuple[float, ...] | None = None
+
+
+@dataclass
+class Witnesses:
+    """Points at which slopes are proved to be negative or positive."""
+
+    outputs: int
+    inputs: int
+    points: list[Array] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        shape = (self.outputs, self.inputs)
+        self.falls = np.full(shape, -1)  # the number of a point, or -1
+        self.rises = np.full(shape, -1)
+
+    def add(self, at: Array, slopes: Interval) -> None:
+        """Take a point with proved bounds (outputs, inputs) of the slopes there."""
+        falls = (slopes.high < 0) & (self.falls < 0)
+        rises = (slopes.low > 0) & (self.rises < 0)
+        if falls.any() or rises.any():
+            self.falls[falls] = self.rises[rises] = len(self.points)
+            self.points.append(at)
+
+    def search(self, met: Samples, prove: Callable[[Array], Interval], slopes: Interval) -> None:
+        """Prove signs that samples show, each time at the point that shows most of the missing.
+
+        Args:
+            met: slopes at points, in floating point.
+            prove: bounds of the slopes at a point.
+            slopes: bounds over the box: what they settle is not looked for.
+        """
+        sure = np.abs(met.jacobians).max(initial=0.0) * _SURE
+        for _ in range(min(_TRIES, len(met.points))):
+            falls = (met.jacobians < -sure) & ((self.falls < 0) & (slopes.low < 0))
+            rises = (met.jacobians > sure) & ((self.rises < 0) & (slopes.high > 0))
+            shown = (falls | rises).sum((1, 2))
+            best = int(shown.argmax())
+            if not shown[best]:
+                return
+            self.add(met.points[best], prove(met.points[best]))
+            met.jacobians[best] = 0.0  # tried
+
+    def verdicts(self, slopes: Interval) -> tuple[Monotone, ...]:
+        """Return a verdict for each output and each input that it can depend on."""
+        found = []
+        for output, (low, high) in enumerate(zip(slopes.low, slopes.high, strict=True)):
+            for n in np.flatnonzero((low != 0) | (high != 0)).tolist():
+                falls, rises = (self._point(kind[output, n]) for kind in (self.falls, self.rises))
+                found.append(
+                    Monotone(
+                        n,
+                        output,
+                        (float(low[n]), float(high[n])),
+                        "proved" if low[n] >= 0 else "refuted" if falls else "undecided",
+                        "proved" if high[n] <= 0 else "refuted" if rises else "undecided",
+                        falls,
+                        rises,
+                    )
+                )
+        return tuple(found)
+
+    def _point(self, n: int) -> tuple[float, ...] | None:
+        return None if n < 0 else tuple(self.points[n].tolist())

@@ -1,0 +1,112 @@
+"""The input box cut into pieces: bounds of a network are sharper on each, and hold on all of them.
+
+Intervals forget what layers have in common, the less so the smaller the box is. So a box is halved
+where the sign of a slope is still open, across the input whose effect there is widest.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from torch import nn
+
+from ..units import RationalUnit
+from ._interval import Interval, matmul, point, up
+from ._monotone import Witnesses
+from ._state import Settings, State, interval_norm
+from ._walk import walk
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What is known on one piece of the box."""
+
+    box: Interval
+    state: State
+    range: Interval
+    lipschitz: float
+    slopes: Interval  # (outputs, inputs)
+    centre: np.ndarray
+    at_centre: Interval  # slopes there
+
+
+def run(model: nn.Module, box: Interval, settings: Settings) -> State:
+    """Pass a box through a model."""
+    return walk(model, State(box, point(np.eye(len(box.low))), settings), "")
+
+
+def piece(model: nn.Module, box: Interval, settings: Settings) -> Piece:
+    """Bound a model on a box."""
+    state = run(model, box, settings)
+    centre = 0.5 * box.low + 0.5 * box.high
+    middle = run(model, point(centre), settings)
+    span = state.box
+    if not isinstance(model, RationalUnit):
+        # f(c) + J(X)(X - c) keeps what layers have in common.
+        radius = up(np.maximum(box.high - centre, centre - box.low))
+        reach = matmul(state.jacobian, Interval(-radius[:, None], radius[:, None]))[:, 0]
+        span = span.meet(middle.box + reach)
+    slopes = state.jacobian.known()
+    product = product_of([layer.lipschitz for layer in state.layers])
+    size = float(min(product, interval_norm(slopes)))
+    return Piece(box, state, span.known(), size, slopes, centre, middle.jacobian.known())
+
+
+def product_of(factors: list[float]) -> float:
+    """Multiply bounds; what has none makes the product unbounded."""
+    found = math.prod(factors) * (1 + 1e-12)
+    return math.inf if math.isnan(found) else found  # 0 * inf
+
+
+def cut(
+    model: nn.Module, whole: Piece, settings: Settings, most: int, seen: Witnesses
+) -> list[Piece]:
+    """Halve pieces until all signs are settled, or there are `most` of them.
+
+    Args:
+        model: the network.
+        whole: bounds on all of the box.
+        settings: how closely to look at units.
+        most: greatest number of pieces.
+        seen: points where signs are proved; those of the pieces' centres are added.
+    """
+    pieces = [whole]
+    while len(pieces) < most:
+        worst = [_open(one, seen) for one in pieces]
+        at = int(np.argmax([score for score, _ in worst]))
+        score, wanted = worst[at]
+        if not score > 0:
+            break
+        halves = _halves(pieces[at], wanted)
+        if not halves:
+            break
+        pieces.pop(at)
+        for box in halves:
+            pieces.append(piece(model, box, settings))
+            seen.add(pieces[-1].centre, pieces[-1].at_centre)
+    return pieces
+
+
+def _open(one: Piece, seen: Witnesses) -> tuple[float, np.ndarray]:
+    """Return how far slopes of open signs reach to the other side, and which inputs have such."""
+    falls = np.where(seen.falls < 0, np.maximum(-one.slopes.low, 0), 0)
+    rises = np.where(seen.rises < 0, np.maximum(one.slopes.high, 0), 0)
+    both = np.minimum(np.maximum(falls, rises), 1e300)
+    return float(both.sum()), np.asarray(both.any(0))
+
+
+def _halves(one: Piece, wanted: np.ndarray) -> list[Interval]:
+    """Cut a piece in two across the input of the widest effect."""
+    low, high = one.box.low, one.box.high
+    middle = one.centre
+    effect = np.nan_to_num(one.slopes.most.sum(0), posinf=1e150) * (high - low)
+    effect = np.where(wanted, 2 * effect, effect)
+    effect[(middle <= low) | (middle >= high)] = -1.0
+    n = int(effect.argmax())
+    if effect[n] < 0:
+        return []
+    left, right = high.copy(), low.copy()
+    left[n] = right[n] = middle[n]
+    return [Interval(low, left), Interval(right, high)]
