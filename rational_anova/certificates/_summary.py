@@ -29,6 +29,8 @@ def summary(certificate: Certificate) -> str:
     lines = []
     if c.box:
         boxes = [f"{name} in {_span(ends)}" for name, ends in zip(names, c.box, strict=True)]
+        if len(set(c.box)) == 1 and len(c.box) > 2:
+            boxes = [f"all {len(c.box)} inputs in {_span(c.box[0])}"]
         lines.append(f"for every point with {_listed(boxes)}:")
         theorem = "" if c.lipschitz_theorem == np.inf else f"; by theorem {c.lipschitz_theorem:.4g}"
         lines.append(
