@@ -6,6 +6,7 @@ from . import dynamics as dynamics
 from . import functional as functional
 from . import images as images
 from . import kernels as kernels
+from . import surgery as surgery
 from . import training as training
 from .budgets import Architecture as Architecture
 from .budgets import FlopCount as FlopCount
@@ -34,6 +35,12 @@ from .networks import RANFFNPlus as RANFFNPlus
 from .networks import preset as preset
 from .serialization import load as load
 from .serialization import save as save
+from .surgery import SurgeryReport as SurgeryReport
+from .surgery import load_converted as load_converted
+from .surgery import parameter_groups as parameter_groups
+from .surgery import reapply_ as reapply_
+from .surgery import replace_activations_ as replace_activations_
+from .surgery import replace_feed_forward_ as replace_feed_forward_
 from .topology import Topology as Topology
 from .training import Diverged as Diverged
 from .training import History as History

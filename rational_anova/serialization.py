@@ -11,6 +11,7 @@ import inspect
 import json
 import os
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -88,14 +89,9 @@ def save(model: nn.Module, path: str | os.PathLike[str]) -> None:
         >>> ra.load(path)
         Rational1d(3, degrees=(3, 2), denominator='softplus', base='identity')
     """
-    name = _class_name(model)
-    header = {
-        "format": FORMAT,
-        "version": str(VERSION),
-        "class": name,
-        "arguments": _to_json(model),
-    }
-    wrong = _mismatch(_build(header, path), model)
+    header = {"format": FORMAT, "version": str(VERSION), **describe(model)}
+    name = header["class"]
+    wrong = _mismatch(build(header, path), model)
     if wrong:
         raise ValueError(
             f"this {name} was changed after it was built ({wrong}), so a file could not build it "
@@ -120,8 +116,8 @@ def load(path: str | os.PathLike[str], into: nn.Module | None = None) -> nn.Modu
         `reset_parameters` takes them to their base.
     """
     header, tensors = _read(Path(path))
-    fresh = _build(header, path)
-    wrong = _differences(fresh.state_dict(), tensors)
+    fresh = build(header, path)
+    wrong = differences(fresh.state_dict(), tensors)
     if wrong:
         raise ValueError(f"{path} is damaged: weights and architecture do not fit: {wrong}")
     if into is not None:
@@ -135,6 +131,11 @@ def load(path: str | os.PathLike[str], into: nn.Module | None = None) -> nn.Modu
         if hasattr(module, "init_error"):
             vars(module)["init_error"] = None
     return fresh
+
+
+def describe(model: nn.Module) -> dict[str, str]:
+    """Return what a file says of a model next to its weights: the class, its arguments in JSON."""
+    return {"class": _class_name(model), "arguments": _to_json(model)}
 
 
 def _class_name(model: nn.Module) -> str:
@@ -165,7 +166,9 @@ def _to_json(model: nn.Module) -> str:
     return json.dumps(arguments, default=default)
 
 
-def _build(header: dict[str, str], path: object) -> nn.Module:
+def build(header: Mapping[str, str], path: object) -> nn.Module:
+    """Build what `describe` has described; `path` is where that comes from, for messages."""
+
     def revive(entry: dict[str, Any]) -> Any:
         return Topology.from_dict(entry) if entry.pop("__class__", None) == "Topology" else entry
 
@@ -213,7 +216,7 @@ def _mismatch(expected: nn.Module, found: nn.Module) -> str:
 
     Equal shapes are not enough: another denominator, or other pairs, have the same shapes.
     """
-    wrong = _differences(expected.state_dict(), found.state_dict())
+    wrong = differences(expected.state_dict(), found.state_dict())
     if wrong:
         return wrong
     for line, other in zip(repr(found).splitlines(), repr(expected).splitlines(), strict=False):
@@ -227,7 +230,7 @@ def _mismatch(expected: nn.Module, found: nn.Module) -> str:
     return ""
 
 
-def _differences(expected: dict[str, Tensor], found: dict[str, Tensor]) -> str:
+def differences(expected: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> str:
     """Name the tensors whose shapes differ, the first three of them; empty if none does."""
     shapes = [
         {name: tuple(t.shape) for name, t in tensors.items()} for tensors in (expected, found)

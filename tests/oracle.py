@@ -20,6 +20,10 @@ BASE = {
     "mean": lambda z: z,
     "zero": lambda z: mp.mpf(0),
     "gelu": lambda z: z * (1 + mp.erf(z / mp.sqrt(2))) / 2,
+    "gelu_tanh": lambda z: (
+        z * (1 + mp.tanh(mp.sqrt(2 / mp.pi) * (z + mp.mpf("0.044715") * z**3))) / 2
+    ),
+    "quick_gelu": lambda z: z / (1 + mp.exp(-mp.mpf("1.702") * z)),
     "silu": lambda z: z / (1 + mp.exp(-z)),
     "relu": lambda z: max(z, mp.mpf(0)),
     "tanh": mp.tanh,
@@ -90,6 +94,6 @@ def unit(inputs, numerator, denominator, gate, degrees, kind, base, eps):
         mean = mp.fsum(x) / variables
         b = BASE[base](mean)
         g = mp.mpf(float(gate))
-        # The terms of gelu, z/2 and z erf(z/sqrt 2)/2, cancel where z is negative.
-        terms = max(abs(b), abs(mean)) if base == "gelu" else abs(b)
+        # The terms of gelu, z/2 and z erf(z/sqrt 2)/2 (or z tanh(u)/2), cancel where z is negative.
+        terms = max(abs(b), abs(mean)) if base in ("gelu", "gelu_tanh") else abs(b)
         return b + g * (total - b), size * abs(g) + terms * (1 + abs(g))

@@ -16,7 +16,7 @@ ORDER = [
     {"units"},
     {"networks"},
     {"budgets", "training"},
-    {"certificates", "dynamics"},
+    {"certificates", "dynamics", "surgery"},
     {"discovery", "estimators"},
     {"report"},
     {"cli"},

@@ -80,6 +80,32 @@ def _silu_curvature(z: Array) -> Array:
     return result
 
 
+# GELU by a hyperbolic tangent is z expit(w(z)).
+_RISE, _CUBE = 2 * np.sqrt(2 / np.pi), 0.044715
+_QUICK = 1.702
+
+
+def _inner(z: Array) -> tuple[Array, Array, Array]:
+    """Return z, w and w'; beyond a thousand the derivatives below are 0 or 1 to rounding."""
+    near = np.clip(z, -1e3, 1e3)
+    square = near * near
+    return near, _RISE * near * (1 + _CUBE * square), _RISE * (1 + 3 * _CUBE * square)
+
+
+def _gelu_tanh_slope(z: Array) -> Array:
+    near, w, rise = _inner(z)
+    result: Array = expit(w) * (1 + near * rise * expit(-w))
+    return result
+
+
+def _gelu_tanh_curvature(z: Array) -> Array:
+    near, w, rise = _inner(z)
+    s, t = expit(w), expit(-w)
+    bend = 6 * _RISE * _CUBE * near
+    result: Array = s * t * (2 * rise + near * bend + near * rise**2 * (t - s))
+    return result
+
+
 def _squareplus(q: Array) -> Array:
     result: Array = np.maximum(q, 0) + 0.5 / (np.hypot(q, 1) + np.abs(q))
     return result
@@ -138,6 +164,24 @@ BASE: dict[str, tuple[Range, Range, Range]] = {
             MARGIN,
         ),
         Curve(_silu_curvature, (-3.43584099353511, 0.0, 3.43584099353511), MARGIN),
+    ),
+    "gelu_tanh": (
+        Curve(lambda z: z * expit(_inner(z)[1]), (-0.7524614220710163,), MARGIN),
+        Curve(_gelu_tanh_slope, (-1.4185040087908284, 1.4185040087908284), MARGIN),
+        Curve(_gelu_tanh_curvature, (-2.013480724624258, 0.0, 2.013480724624258), MARGIN),
+    ),
+    "quick_gelu": (
+        Curve(lambda z: z * expit(_QUICK * z), (-1.2784645427610738 / _QUICK,), MARGIN),
+        Curve(
+            lambda z: expit(_QUICK * z) * (1 + _QUICK * z * expit(-_QUICK * z)),
+            (-2.39935728051547 / _QUICK, 2.39935728051547 / _QUICK),
+            MARGIN,
+        ),
+        Curve(
+            lambda z: _QUICK * _silu_curvature(_QUICK * z),
+            (-3.43584099353511 / _QUICK, 0.0, 3.43584099353511 / _QUICK),
+            MARGIN,
+        ),
     ),
     "relu": (Curve(lambda z: np.maximum(z, 0)), _step(0.0, 1.0), _jump),
     "tanh": (

@@ -52,6 +52,31 @@ def _silu_slope(z: Tensor) -> Tensor:
     return s * (1 + z * (1 - s))
 
 
+# GELU by a hyperbolic tangent: z (1 + tanh(u))/2 = z sigmoid(2 u), u = c (z + a z^3)
+_TANH_SCALE = math.sqrt(2 / math.pi)
+_TANH_CUBE = 0.044715
+_QUICK = 1.702  # of z sigmoid(1.702 z)
+
+
+def _gelu_tanh(z: Tensor) -> Tensor:
+    return functional.gelu(z, approximate="tanh")
+
+
+def _gelu_tanh_slope(z: Tensor) -> Tensor:
+    square = z * z
+    s = torch.sigmoid(2 * _TANH_SCALE * z * (1 + _TANH_CUBE * square))
+    return s * (1 + 2 * _TANH_SCALE * z * (1 + 3 * _TANH_CUBE * square) * (1 - s))
+
+
+def _gelu_tanh_expression(z: Any) -> Any:
+    cube = sympy.Rational("0.044715") * z**3
+    return z * (1 + sympy.tanh(sympy.sqrt(2 / sympy.pi) * (z + cube))) / 2
+
+
+def _quick_gelu_slope(z: Tensor) -> Tensor:
+    return _silu_slope(_QUICK * z)
+
+
 def _base(name: str) -> Base:
     return BASES[name]
 
@@ -73,6 +98,15 @@ BASES: dict[str, Base] = {
             _gelu_slope,
             lambda z: z * (1 + sympy.erf(z / sympy.sqrt(2))) / 2,
             flops=4,
+        ),
+        # What GPT-2, Gemma and SigLIP have for GELU, and what CLIP has.
+        Base("gelu_tanh", _gelu_tanh, _gelu_tanh_slope, _gelu_tanh_expression, flops=7),
+        Base(
+            "quick_gelu",
+            lambda z: z * torch.sigmoid(_QUICK * z),
+            _quick_gelu_slope,
+            lambda z: z / (1 + sympy.exp(-sympy.Rational("1.702") * z)),
+            flops=5,
         ),
         Base("silu", functional.silu, _silu_slope, lambda z: z / (1 + sympy.exp(-z)), flops=4),
         Base(

@@ -18,7 +18,17 @@ from ._spec import Powers, Spec
 
 # In the order of the enums in source/unit.h.
 _KINDS = {"softplus": 0, "squareplus": 1, "square": 2, "sos": 2, "abs": 3, "polynomial": 4}
-_BASES = {"zero": 0, "identity": 1, "mean": 1, "gelu": 2, "silu": 3, "relu": 4, "tanh": 5}
+_BASES = {
+    "zero": 0,
+    "identity": 1,
+    "mean": 1,
+    "gelu": 2,
+    "silu": 3,
+    "relu": 4,
+    "tanh": 5,
+    "gelu_tanh": 6,
+    "quick_gelu": 7,
+}
 _DEGREE = 8  # the highest power of a variable
 _POLYNOMIALS = 9  # MOST_POLYNOMIALS of source/unit.h
 # Fewer outputs than these are not worth a second thread, nor a library of their own.

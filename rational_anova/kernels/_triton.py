@@ -20,7 +20,7 @@ _DEGREE = 8
 _SQUARES = 8
 _COEFFICIENTS = 255
 _KINDS = ("softplus", "squareplus", "square", "abs", "sos", "polynomial")
-_BASES = ("identity", "mean", "zero", "gelu", "silu", "relu", "tanh")
+_BASES = ("identity", "mean", "zero", "gelu", "silu", "relu", "tanh", "gelu_tanh", "quick_gelu")
 # Numbers of a tile for each warp of 32 threads: 8 to a thread, which fit into its registers.
 _WARP = 256
 # Backward has larger tiles, since each of them writes a row of sums.

@@ -151,6 +151,10 @@ def _base(z, BASE: tl.constexpr):
         result = 0.5 * z * (1.0 + tl.erf(z * 0.7071067811865476))
     elif BASE == "silu":
         result = z * _sigmoid(z)
+    elif BASE == "gelu_tanh":
+        result = z * _sigmoid(1.5957691216057308 * z * (1.0 + 0.044715 * z * z))
+    elif BASE == "quick_gelu":
+        result = z * _sigmoid(1.702 * z)
     elif BASE == "relu":
         result = tl.where(z <= 0, 0.0, z)  # NaN stays NaN
     elif BASE == "tanh":
@@ -170,6 +174,13 @@ def _base_slope(z, BASE: tl.constexpr):
     elif BASE == "silu":
         s = _sigmoid(z)
         result = s * (1.0 + z * (1.0 - s))
+    elif BASE == "gelu_tanh":
+        s = _sigmoid(1.5957691216057308 * z * (1.0 + 0.044715 * z * z))
+        inner = 1.5957691216057308 * z * (1.0 + 0.134145 * z * z)
+        result = s * (1.0 + inner * (1.0 - s))
+    elif BASE == "quick_gelu":
+        s = _sigmoid(1.702 * z)
+        result = s * (1.0 + 1.702 * z * (1.0 - s))
     elif BASE == "relu":
         result = tl.where(z > 0, 1.0, 0.0).to(z.dtype)
     elif BASE == "tanh":

@@ -10,7 +10,7 @@
 #define MOST_POLYNOMIALS 9  // p and the squares of `sos` at degree 8
 
 enum { SOFTPLUS, SQUAREPLUS, SQUARE, ABS, PLAIN };
-enum { ZERO, MEAN, GELU, SILU, RELU, TANH_BASE };
+enum { ZERO, MEAN, GELU, SILU, RELU, TANH_BASE, GELU_TANH, QUICK_GELU };
 
 // What the units compute. `table` has a Layout for each polynomial, p first.
 // Where the coefficient of u^a v^b stands: rows[a][b], or -1 for none. Powers of u go to `top`, and
@@ -210,6 +210,11 @@ INLINE void add_psi_with_slope(int64_t kind, const tile *q, tile *d, tile *slope
 }
 
 // Cases hold whole tiles, not the other way round: a switch inside the loop keeps it rolled up.
+// GELU by a hyperbolic tangent is z (1 + tanh(u))/2 = z sigmoid(2 u).
+INLINE vec twice_inner(vec z) {
+    return (REAL)1.5957691216057308 * z * (1 + (REAL)0.044715 * z * z);
+}
+
 INLINE tile base_value(int64_t base, const tile *z) {
     tile b = *z;
     vec bell;
@@ -225,6 +230,12 @@ INLINE tile base_value(int64_t base, const tile *z) {
         break;
     case TANH_BASE:
         EACH (r) b.at[r] = hyperbolic(z->at[r]);
+        break;
+    case GELU_TANH:
+        EACH (r) b.at[r] = z->at[r] * sigmoid(twice_inner(z->at[r]));
+        break;
+    case QUICK_GELU:
+        EACH (r) b.at[r] = z->at[r] * sigmoid((REAL)1.702 * z->at[r]);
         break;
     }
     return b;
@@ -257,6 +268,22 @@ INLINE tile base_with_slope(int64_t base, const tile *z, tile *slope) {
         EACH (r) {
             b.at[r] = hyperbolic(z->at[r]);
             slope->at[r] = 1 - b.at[r] * b.at[r];
+        }
+        break;
+    case GELU_TANH:
+        EACH (r) {
+            vec s = sigmoid(twice_inner(z->at[r]));
+            vec rise = (REAL)1.5957691216057308 * z->at[r];
+            rise *= 1 + (REAL)0.134145 * z->at[r] * z->at[r];
+            slope->at[r] = s * (1 + rise * (1 - s));
+            b.at[r] = z->at[r] * s;
+        }
+        break;
+    case QUICK_GELU:
+        EACH (r) {
+            vec s = sigmoid((REAL)1.702 * z->at[r]);
+            slope->at[r] = s * (1 + (REAL)1.702 * z->at[r] * (1 - s));
+            b.at[r] = z->at[r] * s;
         }
         break;
     default: EACH (r) slope->at[r] = splat(1);

@@ -1,0 +1,153 @@
+"""`replace_feed_forward_`: whole feed-forward layers become `RANFFN` or `RANFFNPlus`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..networks import RANFFN, RANFFNPlus
+from ..topology import Topology
+from ._calling import Inputs
+from ._places import Place, find, linear_map
+from ._recognise import describe, recognise
+from ._replace import Where, matches, refuse_converted
+from ._report import SurgeryReport
+from ._swap import Swap
+
+_ROWS = 8
+_CLOSE = 1e-4  # of two ways to compute one layer in float32
+
+
+def replace_feed_forward_(
+    model: nn.Module,
+    topology: Topology | str | int | None = None,
+    *,
+    where: Where | None = None,
+    inputs: Inputs | None = None,
+    **options: Any,
+) -> SurgeryReport:
+    """Put `RANFFN` (or `RANFFNPlus`, with a topology) in the place of feed-forward layers.
+
+    Only of layers that are a module of their own and compute fc2(act(fc1(x))), which is checked by
+    values: ViT, DeiT, CLIP, GPT-2, timm's `Mlp`, `nn.Sequential(Linear, GELU, Linear)`. Their
+    linear weights are kept exactly, the activation becomes the base of the units, and so the model
+    computes what it did. For others there is `replace_activations_`.
+
+    Args:
+        model: changed in place, or left as it was if anything is wrong.
+        topology: pairs of hidden channels as in `RANFFNPlus`; None means `RANFFN`, without pairs.
+        where: names of layers, as patterns or as a function of the name.
+        inputs: an example to count operations with; see `replace_activations_`.
+        options: of `RANFFN` or `RANFFNPlus`, such as `degrees`, `denominator`, `groups`, `dropout`.
+
+    Returns:
+        The record, with sizes before and after, and `undo()`.
+
+    Example:
+        >>> block = nn.ModuleDict({"mlp": nn.Sequential(nn.Linear(8, 32), nn.GELU(),
+        ...                                             nn.Linear(32, 8))})
+        >>> report = replace_feed_forward_(block, topology="0.5d", groups=4)
+        >>> type(block["mlp"]).__name__, block["mlp"].fc2.in_features
+        ('RANFFNPlus', 48)
+    """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be an nn.Module, got {type(model).__name__}")
+    places = [p for p in find(model) if p.channels is not None and matches(where, p.path)]
+    done = [p.path for p in places if p.converted]
+    refuse_converted(model, done, [p.path for p in places if not p.converted])
+    whole = [place for place in places if place.path and _parts(place) is not None]
+    missed = sorted({place.path for place in places} - {place.path for place in whole})
+    if not whole or missed:
+        named = f": {', '.join(missed[:3])}" if missed else ""
+        raise ValueError(
+            f"{type(model).__name__} has feed-forward layers that are no module of their own{named}"
+            if missed
+            else f"no feed-forward layer found in {type(model).__name__}"
+        )
+    parents = dict(model.named_modules())
+    swaps = []
+    for place in whole:
+        new = _built(place, topology, options)
+        parent = parents[place.path.rpartition(".")[0]]
+        swaps.append(Swap(parent, place.path, place.holder, new))
+    return SurgeryReport(model, swaps, inputs)
+
+
+def _parts(place: Place) -> tuple[nn.Module, nn.Module] | None:
+    """Both linear maps of a layer that has just these and one activation."""
+    found = [child for child in place.holder.children() if linear_map(child) is not None]
+    if len(found) != 2 or place.dim != -1:
+        return None
+    return found[0], found[1]
+
+
+def _built(
+    place: Place, topology: Topology | str | int | None, options: Mapping[str, Any]
+) -> RANFFN | RANFFNPlus:
+    parts = _parts(place)
+    assert parts is not None
+    base = recognise(place.activation)
+    if base is None:
+        raise ValueError(
+            f"the activation at {place.name}, {describe(place.activation)}, is no base of a unit; "
+            "leave the layer out by where="
+        )
+    given = dict(options)
+    rates = {m.p for m in place.holder.modules() if isinstance(m, nn.Dropout)}
+    if rates - {0.0} and "dropout" not in given:
+        raise ValueError(
+            f"{place.path} has dropout of {', '.join(map(str, sorted(rates)))}; say by dropout= "
+            "which rate its replacement is to have behind the units (it has no other)"
+        )
+    first, second = (_matrix(part) for part in parts)
+    (weight, bias), (read, shift) = first, second
+    sizes = (weight.shape[1], weight.shape[0], read.shape[0])
+    common = {"base": base, "bias": bias is not None, **given}
+    common |= {"device": weight.device, "dtype": weight.dtype}
+    if (bias is None) != (shift is None):
+        raise ValueError(f"{place.path} has a bias in one of its linear maps only")
+    plus = topology is not None
+    new = RANFFNPlus(*sizes, topology, **common) if plus else RANFFN(*sizes, **common)
+    with torch.no_grad():
+        new.fc1.weight.copy_(weight)
+        new.fc2.weight[:, : read.shape[1]].copy_(read)
+        if bias is not None and shift is not None:
+            new.fc1.bias.copy_(bias)
+            new.fc2.bias.copy_(shift)
+    _same(place, new)
+    return new
+
+
+def _matrix(part: nn.Module) -> tuple[Tensor, Tensor | None]:
+    """Weight (outputs, inputs) and bias of a linear map."""
+    weight, bias = part.weight, part.bias
+    assert isinstance(weight, Tensor)
+    return (weight if isinstance(part, nn.Linear) else weight.T), bias  # type: ignore[return-value]
+
+
+def _same(place: Place, new: RANFFN | RANFFNPlus) -> None:
+    """Raise unless a layer and its replacement compute the same."""
+    weight = new.fc1.weight
+    x = torch.randn(_ROWS, 4, new.features, generator=torch.Generator().manual_seed(0))
+    x = x.to(weight)
+    modes = {module: module.training for module in place.holder.modules()}
+    try:
+        place.holder.eval()
+        with torch.no_grad():
+            old = place.holder(x)
+            error = (old - new.eval()(x)).abs().max() / (1 + old.abs().max())
+    except Exception as problem:
+        raise ValueError(
+            f"{place.path} cannot be called on a tensor of its width alone: {problem}"
+        ) from problem
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+    if weight.dtype in (torch.float32, torch.float64) and not error <= _CLOSE:
+        raise ValueError(
+            f"{place.path} computes something else than fc2(act(fc1(x))): it differs by "
+            f"{float(error):.2g}; use replace_activations_, which keeps what is around"
+        )

@@ -1,0 +1,142 @@
+"""What surgery has changed in a model, how large it was and is, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from .. import serialization
+from ..budgets import FlopCount, count_parameters
+from ..units import RationalUnit
+from . import _record as record
+from ._calling import Inputs, operations
+from ._recognise import describe
+from ._shared import SharedUnit
+from ._swap import Swap
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a model is: its parameters, and its operations where inputs were given."""
+
+    parameters: int
+    flops: FlopCount | None
+
+
+@dataclass(frozen=True)
+class Change:
+    """One place: what was there, what is there now, and how far it is from what was there.
+
+    Attributes:
+        name: of the place in the model.
+        old: the former activation or module.
+        new: the present one.
+        parameters: that came with it.
+        error: largest distance of a fitted unit from the old activation over its range; 0 where
+            the unit computes the same.
+    """
+
+    name: str
+    old: str
+    new: str
+    parameters: int
+    error: float
+
+
+class SurgeryReport:
+    """The record of a surgery.
+
+    Attributes:
+        changes: one for each place.
+        before: size of the model as it was.
+        after: size of the model as it is.
+        plan: the changes in JSON's terms, for `reapply_`. A model of Hugging Face has it in its
+            `config.rational_anova`, too, which its `save_pretrained` writes.
+    """
+
+    def __init__(self, model: nn.Module, swaps: list[Swap], inputs: Inputs | None) -> None:
+        self._model, self._swaps = model, swaps
+        self.before = _size(model, inputs)
+        self.plan: dict[str, Any] = record.plan(swaps)
+        self.changes = [_change(swap) for swap in swaps]
+        _put(swaps)
+        try:
+            self.after = _size(model, inputs)
+        except BaseException:
+            _back(swaps)
+            raise
+        record.note(model, self.plan)
+        self._undone = False
+
+    def undo(self) -> None:
+        """Give the model back what was there before; what the units have learned is lost."""
+        if self._undone:
+            raise RuntimeError("this surgery was undone before")
+        moved = [swap.name for swap in self._swaps if not swap.stands]
+        if moved:
+            raise RuntimeError(
+                f"cannot undo: the model has something else at {', '.join(moved[:3])}; undo later "
+                "surgery first"
+            )
+        _back(self._swaps)
+        record.forget(self._model, self.plan)
+        self._undone = True
+
+    def __str__(self) -> str:
+        rows = [("place", "was", "is", "parameters", "error")]
+        rows += [
+            (c.name, c.old, c.new, f"{c.parameters:,}", f"{c.error:.2g}") for c in self.changes
+        ]
+        sizes = [max(len(row[n]) for row in rows) for n in range(5)]
+        lines = [
+            "  ".join(cell.ljust(size) for cell, size in zip(row, sizes, strict=True)).rstrip()
+            for row in rows
+        ]
+        growth = self.after.parameters / max(self.before.parameters, 1) - 1
+        lines.append(
+            f"parameters {self.before.parameters:,} -> {self.after.parameters:,} ({growth:+.3%})"
+        )
+        if self.before.flops is not None and self.after.flops is not None:
+            totals = self.before.flops.total, self.after.flops.total
+            share = totals[1] / max(totals[0], 1) - 1
+            lines.append(f"operations {totals[0]:,} -> {totals[1]:,} ({share:+.3%})")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        sizes = f"parameters {self.before.parameters} -> {self.after.parameters}"
+        return f"SurgeryReport({len(self.changes)} places, {sizes})"
+
+
+def _put(swaps: Iterable[Swap]) -> None:
+    for swap in swaps:
+        swap.put()
+
+
+def _back(swaps: list[Swap]) -> None:
+    for swap in reversed(swaps):
+        swap.back()
+
+
+def _size(model: nn.Module, inputs: Inputs | None) -> Size:
+    return Size(count_parameters(model, trainable=False), operations(model, inputs))
+
+
+def _change(swap: Swap) -> Change:
+    new = swap.new.unit if isinstance(swap.new, SharedUnit) else swap.new
+    units = [module for module in new.modules() if isinstance(module, RationalUnit)]
+    error = max((u.init_error.maximum for u in units if u.init_error is not None), default=0.0)
+    text = serialization.describe(new)["class"] if len(units) > 1 or new not in units else repr(new)
+    if swap.owner is not None:
+        text = f"unit of {swap.owner}"
+    added = count_parameters(swap.new, trainable=False)
+    if isinstance(swap.old, nn.Module):
+        added -= count_parameters(swap.old, trainable=False)
+    old = describe(swap.old) if not _composite(swap.old) else type(swap.old).__name__
+    return Change(swap.name, old, text, added, error)
+
+
+def _composite(old: Any) -> bool:
+    return isinstance(old, nn.Module) and any(True for _ in old.children())
