@@ -64,8 +64,9 @@ def _gelu_tanh(z: Tensor) -> Tensor:
 
 def _gelu_tanh_slope(z: Tensor) -> Tensor:
     square = z * z
-    s = torch.sigmoid(2 * _TANH_SCALE * z * (1 + _TANH_CUBE * square))
-    return s * (1 + 2 * _TANH_SCALE * z * (1 + 3 * _TANH_CUBE * square) * (1 - s))
+    w = 2 * _TANH_SCALE * z * (1 + _TANH_CUBE * square)
+    rest = torch.sigmoid(-w)  # not 1 - sigmoid(w), whose rounding the cubic would enlarge
+    return torch.sigmoid(w) * (1 + 2 * _TANH_SCALE * z * (1 + 3 * _TANH_CUBE * square) * rest)
 
 
 def _gelu_tanh_expression(z: Any) -> Any:

@@ -60,12 +60,16 @@ def replace_feed_forward_(
     refuse_converted(model, done, [p.path for p in places if not p.converted])
     whole = [place for place in places if place.path and _parts(place) is not None]
     missed = sorted({place.path for place in places} - {place.path for place in whole})
-    if not whole or missed:
-        named = f": {', '.join(missed[:3])}" if missed else ""
+    if missed:
         raise ValueError(
-            f"{type(model).__name__} has feed-forward layers that are no module of their own{named}"
-            if missed
-            else f"no feed-forward layer found in {type(model).__name__}"
+            f"{', '.join(missed[:3])}{', ...' if len(missed) > 3 else ''} in "
+            f"{type(model).__name__}: not a module of two linear maps that can be replaced whole; "
+            "use replace_activations_, or leave it out by where="
+        )
+    if not whole:
+        raise ValueError(
+            f"no feed-forward layer found in {type(model).__name__}"
+            + (f" by where={where!r}" if where is not None else "")
         )
     parents = dict(model.named_modules())
     swaps = []
@@ -96,12 +100,6 @@ def _built(
             "leave the layer out by where="
         )
     given = dict(options)
-    rates = {m.p for m in place.holder.modules() if isinstance(m, nn.Dropout)}
-    if rates - {0.0} and "dropout" not in given:
-        raise ValueError(
-            f"{place.path} has dropout of {', '.join(map(str, sorted(rates)))}; say by dropout= "
-            "which rate its replacement is to have behind the units (it has no other)"
-        )
     first, second = (_matrix(part) for part in parts)
     (weight, bias), (read, shift) = first, second
     sizes = (weight.shape[1], weight.shape[0], read.shape[0])
@@ -118,6 +116,12 @@ def _built(
             new.fc1.bias.copy_(bias)
             new.fc2.bias.copy_(shift)
     _same(place, new)
+    rates = {m.p for m in place.holder.modules() if isinstance(m, nn.Dropout)} - {0.0}
+    if rates and "dropout" not in given:
+        raise ValueError(
+            f"{place.path} has dropout of {', '.join(map(str, sorted(rates)))}; say by dropout= "
+            "which rate its replacement is to have behind the units (it has no other)"
+        )
     return new
 
 

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from ..networks import RANFFN, RANFFNPlus
-from ..units import RationalUnit
+from ..units import Rational1d, RationalUnit
 from ._recognise import Activation, is_activation
 from ._shared import SharedUnit
 
@@ -54,7 +54,7 @@ class Place:
     @property
     def converted(self) -> bool:
         """Whether a rational unit is there already."""
-        return isinstance(self.activation, RationalUnit | SharedUnit)
+        return isinstance(self.activation, Rational1d | SharedUnit)
 
 
 def find(model: nn.Module) -> list[Place]:
@@ -96,7 +96,7 @@ def _places(modules: dict[str, nn.Module], path: str, holder: nn.Module) -> Iter
 
 def _activations(holder: nn.Module) -> Iterator[tuple[str, Activation]]:
     for name, child in holder.named_children():
-        if isinstance(child, RationalUnit | SharedUnit) or is_activation(child):
+        if isinstance(child, Rational1d | SharedUnit) or is_activation(child):
             yield name, child
     for name, value in vars(holder).items():
         plain = callable(value) and not isinstance(value, nn.Module) and not name.startswith("_")

@@ -1,0 +1,1 @@
+"""Rational units in transformers: a pretrained MiniLM, and DeiT from scratch."""

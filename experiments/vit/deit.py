@@ -1,0 +1,97 @@
+"""DeiT from scratch with GELU, RAN-FFN, RAN-FFN+ and KAT-style layers: one recipe, equal sizes.
+
+python -m experiments.vit.deit [--recipe cifar10] [--kinds gelu ran kat ran_plus] [--seeds 0 1 2]
+
+A recipe is a file in this folder: `cifar10.toml` is what is recorded here, `imagenet.toml` the
+paper's. Rows go to experiments/results/vit_<recipe>.csv, each run as soon as it is there; a second
+call goes on. Needs RAN_DATA (--smoke does not).
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import rational_anova as ra
+from experiments.table import Row, Table, arguments, run
+from experiments.vit import data as sources
+from experiments.vit.models import KINDS, Settings, build
+from experiments.vit.training import train
+from rational_anova import images
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+KEY = ("kind", "seed")
+
+
+def recipe(name: str) -> Settings:
+    """Return a recipe of this folder."""
+    return tomllib.loads((Path(__file__).parent / f"{name}.toml").read_text())
+
+
+@functools.lru_cache(maxsize=1)
+def _data(name: str) -> sources.Memory | sources.Folders:
+    settings = recipe(name)
+    return sources.load(settings["data"], settings["model"]["image_size"])
+
+
+def work(kind: str, seed: int, name: str, folder: Path | None = None, made: Any = None) -> Row:
+    """Train one model."""
+    settings, data = made if made is not None else (recipe(name), _data(name))
+    model = build(kind, settings["model"], settings["kinds"], seed)
+    checkpoint = None if folder is None else folder / f"{name}_{kind}_{seed}.pt"
+    size = settings["model"]["image_size"]
+    flops = ra.count_flops(model, (1, 3, size, size)).total
+    print(f"{kind}, seed {seed}", flush=True)
+    classes = settings["model"]["num_labels"]
+    found = train(model, data, settings["train"], classes, seed, checkpoint)
+    parameters = ra.count_parameters(model)
+    row = {"kind": kind, "seed": seed, "parameters": parameters, "flops": flops, **found}
+    return {**row, "epochs": settings["train"]["epochs"], "torch": torch.__version__}
+
+
+def smoke() -> None:
+    """Train every kind for one epoch on made-up images."""
+    settings = recipe("cifar10")
+    settings["model"] |= {"image_size": 8, "patch_size": 4, "hidden_size": 12}
+    settings["model"] |= {"intermediate_size": 24, "num_hidden_layers": 1, "num_labels": 2}
+    settings["kinds"] |= {"groups": 2, "pairs": 3, "plus_hidden": 20}
+    settings["train"] |= {"epochs": 1, "batch_size": 16, "erase": 0.5, "average": 0.9}
+    torch.manual_seed(0)
+    labels = torch.arange(40) % 2
+    made = torch.randint(256, (40, 3, 8, 8), dtype=torch.uint8)
+    part = images.ImageSet(made, labels, ("one", "other"))
+    data = sources.Memory(settings["data"], part, part)
+    table = Table("smoke", KEY, fresh=True, study="vit")
+    tasks = [{"kind": k, "seed": 0, "name": "", "made": (settings, data)} for k in KINDS]
+    run(table, work, tasks, 1)
+    table.path.unlink()
+
+
+def main() -> None:
+    parser = arguments(__doc__, jobs=1)
+    parser.add_argument("--recipe", default="cifar10")
+    parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--checkpoints", type=Path, help="a folder to keep unfinished runs in")
+    options = parser.parse_args()
+    if options.smoke:
+        smoke()
+        return
+    tasks = [
+        {"kind": kind, "seed": seed, "name": options.recipe, "folder": options.checkpoints}
+        for seed in options.seeds
+        for kind in options.kinds
+    ]
+    run(Table(options.recipe, KEY, study="vit"), work, tasks, options.jobs)
+
+
+if __name__ == "__main__":
+    main()
