@@ -76,6 +76,10 @@ experiments: $(READY)
 	$(BIN)/python -m experiments.tabular.scaling
 	$(BIN)/python -m experiments.tabular.summary
 	$(BIN)/python -m experiments.tabular.figures
+	$(BIN)/python -m experiments.vit.sizes
+	$(BIN)/python -m experiments.vit.speed
+	$(BIN)/python -m experiments.vit.minilm
+	$(BIN)/python -m experiments.vit.deit
 	$(BIN)/python -m experiments.tables
 
 $(READY): pyproject.toml constraints.txt

@@ -18,6 +18,7 @@ from experiments.discovery import tables as discovery_tables
 from experiments.dynamics import doc_tables as dynamics_tables
 from experiments.results import read
 from experiments.tabular import doc_tables as tabular_tables
+from experiments.vit import doc_tables as vit_tables
 
 DOCS = Path(__file__).parents[1] / "docs"
 _PLACE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.S)
@@ -89,6 +90,8 @@ def render(name: str) -> str:
         head, *rows = discovery_tables.lines(name)
     elif name in tabular_tables.TABLES:
         head, *rows = tabular_tables.lines(name)
+    elif name in vit_tables.TABLES:
+        head, *rows = vit_tables.lines(name)
     else:
         source, make = TABLES[name]
         head, *rows = make(read(source))

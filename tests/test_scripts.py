@@ -40,6 +40,7 @@ RECORDED = [ROOT / "experiments" / "results", ROOT / "benchmarks" / "results"]
         ["experiments.dynamics.steady", "--smoke"],
         ["experiments.tabular.compare", "--smoke", "--jobs", "1"],
         ["experiments.tabular.ablation", "--smoke"],
+        ["experiments.vit.deit", "--smoke"],
         ["benchmarks.units", "--smoke"],
         ["benchmarks.memory", "--smoke"],
         ["benchmarks.networks", "--smoke"],

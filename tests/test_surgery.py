@@ -198,6 +198,9 @@ def test_bases_are_recognised_by_their_values(name):
 
 def test_activations_are_told_apart():
     assert recognise(nn.GELU(approximate="tanh")) == "gelu_tanh"
+    x = torch.linspace(-6, 6, 2001)
+    apart = (functional.gelu(x) - functional.gelu(x, approximate="tanh")).abs().max()
+    assert 4e-4 < apart < 5e-4
     assert recognise(nn.Softmax(dim=-1)) is None
     assert recognise(nn.LeakyReLU()) is None
     assert recognise(lambda x: x * torch.sigmoid(1.702 * x)) == "quick_gelu"

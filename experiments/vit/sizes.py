@@ -1,9 +1,10 @@
 """DeiT-Tiny with each kind of feed-forward layer: parameters, operations, and what training keeps.
 
 The paper has no numbers for a KAN here ("OOM" on 48 GB). Its feed-forward layers are therefore
-measured as well: ours, whose splines are one product a layer, and pykan's, which keeps a number for
-each edge. Kept are the bytes that autograd saves of one layer for one image of 197 tokens; they
-grow with the images, so that a batch and twelve layers can be computed.
+measured as well, at the same widths and at the same number of parameters: ours, whose splines are
+one product a layer, and pykan's, which keeps a number for each edge. Kept are the bytes that
+autograd saves of one layer for one image of 197 tokens; they grow with the images, so that a batch
+and twelve layers can be computed.
 
 python -m experiments.vit.sizes [--smoke]
 """
@@ -47,18 +48,27 @@ def layers(settings: Settings) -> dict[str, tuple[nn.Module, int]]:
         for kind in KINDS
         if kind != "ran_channel"
     }
-    found["kan"] = ra.KAN(width, width, hidden=(hidden,))
-    sizes = {kind: ra.count_parameters(layer) for kind, layer in found.items()}
-    if jobs.installed("kan", "pykan"):
-        import kan
-
-        with contextlib.redirect_stdout(io.StringIO()), tempfile.TemporaryDirectory() as folder:
-            network = kan.KAN(
-                [width, hidden, width], 5, 3, auto_save=False, device="cpu", ckpt_path=folder
-            )
-        found["pykan"] = network.speed()
-        sizes["pykan"] = sizes["kan"]
+    # Ten numbers an edge, where a linear map has one.
+    inner = {"": hidden, "_matched": ra.count_parameters(found["gelu"]) // (2 * width * 10)}
+    sizes: dict[str, int] = {}
+    for name, size in inner.items():
+        found[f"kan{name}"] = ra.KAN(width, width, hidden=(size,))
+        if jobs.installed("kan", "pykan"):
+            found[f"pykan{name}"] = _pykan(width, size)
+            sizes[f"pykan{name}"] = ra.count_parameters(found[f"kan{name}"])
+    sizes = {kind: ra.count_parameters(layer) for kind, layer in found.items()} | sizes
     return {kind: (layer, sizes[kind]) for kind, layer in found.items()}
+
+
+def _pykan(width: int, hidden: int) -> nn.Module:
+    """Return pykan's network of the same shape; its symbolic branch is switched off."""
+    import kan
+
+    with contextlib.redirect_stdout(io.StringIO()), tempfile.TemporaryDirectory() as folder:
+        network = kan.KAN(
+            [width, hidden, width], 5, 3, auto_save=False, device="cpu", ckpt_path=folder
+        )
+    return network.speed()
 
 
 def kept(settings: Settings, tokens: int) -> list[dict[str, Any]]:
