@@ -172,6 +172,28 @@ def test_what_is_no_feed_forward_layer_is_left_alone():
     assert report.before.flops is None
 
 
+def test_one_activation_in_several_places_becomes_several_units():
+    act = nn.ReLU(inplace=True)
+    model = nn.Sequential(nn.Linear(4, 8), act, nn.Linear(8, 6), act, nn.Linear(6, 2))
+    x = torch.randn(3, 4)
+    before = model(x)
+    report = ra.replace_activations_(model, where=lambda name: True)
+    assert [change.name for change in report.changes] == ["1", "3"]
+    assert (model[1].features, model[3].features) == (8, 6)
+    assert torch.allclose(model(x), before, atol=1e-6)
+    report.undo()
+    assert model[1] is model[3] is act
+
+
+def test_another_matrix_in_between_is_no_feed_forward_layer():
+    odd = nn.Sequential(
+        nn.Linear(4, 8), nn.Unflatten(-1, (8, 1, 1)), nn.Conv2d(8, 3, 3, padding=1), nn.ReLU(),
+        nn.Flatten(), nn.Linear(3, 8),
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="there are activations at 3: name those to replace"):
+        ra.replace_activations_(odd)
+
+
 def test_undo_once_and_in_order():
     model = built(Stack)
     first = ra.replace_activations_(model, where="blocks.0.*")

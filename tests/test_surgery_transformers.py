@@ -44,6 +44,16 @@ def clip():
     return transformers.CLIPTextModel(transformers.CLIPTextConfig(**TEXT))
 
 
+def t5():
+    sizes = {"d_model": 16, "d_ff": 32, "num_layers": 2, "num_heads": 2, "d_kv": 8}
+    return transformers.T5EncoderModel(transformers.T5Config(**sizes, vocab_size=40))
+
+
+def modern():
+    tokens = {f"{name}_token_id": n for n, name in enumerate(("pad", "bos", "eos", "cls", "sep"))}
+    return transformers.ModernBertModel(transformers.ModernBertConfig(**TEXT, **tokens))
+
+
 MODELS = {
     "bert": (bert, IDS, "gelu", "bert.encoder.layer.0.intermediate.intermediate_act_fn"),
     "vit": (vit, IMAGES, "gelu", None),
@@ -51,6 +61,8 @@ MODELS = {
     "gpt2": (gpt, IDS, "gelu_tanh", "transformer.h.0.mlp.act"),
     "llama": (llama, IDS, "silu", "model.layers.0.mlp.act_fn"),
     "clip": (clip, IDS, "quick_gelu", None),
+    "t5": (t5, IDS, "relu", "encoder.block.0.layer.1.DenseReluDense.act"),
+    "modern": (modern, IDS, "gelu", "layers.0.mlp.act"),
 }
 
 
@@ -123,14 +135,15 @@ def test_another_head_and_another_dtype(tmp_path):
 
 
 def test_whole_feed_forward_layers_in_a_file(tmp_path):
-    model = built(vit)
-    before = answer(model, IMAGES)
+    model = built(clip)
+    before = answer(model, IDS)
     ra.replace_feed_forward_(model, topology="0.5d", groups=4)
-    assert torch.allclose(answer(model, IMAGES), before, atol=1e-6)
-    after = answer(trained(model), IMAGES)
+    assert torch.allclose(answer(model, IDS), before, atol=1e-5)
+    after = answer(trained(model), IDS)
+    assert not torch.allclose(after, before, atol=1e-4)
     model.save_pretrained(tmp_path)
     again = ra.load_converted(tmp_path, type(model)).eval()
-    assert torch.equal(answer(again, IMAGES), after)
+    assert torch.equal(answer(again, IDS), after)
 
 
 def test_checkpoints_that_do_not_fit(tmp_path):

@@ -4,7 +4,7 @@ python -m experiments.vit.deit [--recipe cifar10] [--kinds gelu ran kat ran_plus
 
 A recipe is a file in this folder: `cifar10.toml` is what is recorded here, `imagenet.toml` the
 paper's. Rows go to experiments/results/vit_<recipe>.csv, each run as soon as it is there; a second
-call goes on. Needs RAN_DATA (--smoke does not).
+call goes on. Needs transformers 5 and RAN_DATA (--smoke does not).
 """
 
 from __future__ import annotations

@@ -32,9 +32,10 @@ def replace_feed_forward_(
     """Put `RANFFN` (or `RANFFNPlus`, with a topology) in the place of feed-forward layers.
 
     Only of layers that are a module of their own and compute fc2(act(fc1(x))), which is checked by
-    values: ViT, DeiT, CLIP, GPT-2, timm's `Mlp`, `nn.Sequential(Linear, GELU, Linear)`. Their
-    linear weights are kept exactly, the activation becomes the base of the units, and so the model
-    computes what it did. For others there is `replace_activations_`.
+    values: CLIP, GPT-2, ViT and DeiT of transformers 5, timm's `Mlp`, a sequence of two linear
+    maps with an activation between. Their linear weights are kept exactly, the activation becomes
+    the base of the units, and so the model computes what it did. For others there is
+    `replace_activations_`.
 
     Args:
         model: changed in place, or left as it was if anything is wrong.

@@ -95,7 +95,7 @@ def _places(modules: dict[str, nn.Module], path: str, holder: nn.Module) -> Iter
 
 
 def _activations(holder: nn.Module) -> Iterator[tuple[str, Activation]]:
-    for name, child in holder.named_children():
+    for name, child in _children(holder).items():
         if isinstance(child, Rational1d | SharedUnit) or is_activation(child):
             yield name, child
     for name, value in vars(holder).items():
@@ -106,14 +106,27 @@ def _activations(holder: nn.Module) -> Iterator[tuple[str, Activation]]:
 
 def _between(holder: nn.Sequential, attribute: str) -> tuple[int, Linear] | None:
     """Channels of an activation in a sequence, and the linear map before it."""
-    names = list(dict(holder.named_children()))
-    children = list(holder.children())
-    here = names.index(attribute)
-    before = [found for child in children[:here] if (found := linear_map(child))]
-    after = [found for child in children[here + 1 :] if (found := linear_map(child))]
-    if not before or not after or after[0].inputs != before[-1].outputs:
+    children = _children(holder)
+    here = list(children).index(attribute)
+    parts = list(children.values())
+    before, after = _next_map(parts[:here][::-1]), _next_map(parts[here + 1 :])
+    if before is None or after is None or after.inputs != before.outputs:
         return None
-    return before[-1].outputs, before[-1]
+    return before.outputs, before
+
+
+def _next_map(modules: list[nn.Module]) -> Linear | None:
+    """The first linear map, if no other matrix comes before it (norms and dropout may)."""
+    for module in modules:
+        found = linear_map(module)
+        if found is not None or any(p.dim() > 1 for p in module.parameters()):
+            return found
+    return None
+
+
+def _children(module: nn.Module) -> dict[str, nn.Module]:
+    """The modules in another by name; one that stands there twice, twice."""
+    return {name: child for name, child in module._modules.items() if child is not None}
 
 
 def _around(
@@ -143,4 +156,4 @@ def _around(
 
 
 def _linears(module: nn.Module) -> list[Linear]:
-    return [found for child in module.children() if (found := linear_map(child))]
+    return [found for child in _children(module).values() if (found := linear_map(child))]

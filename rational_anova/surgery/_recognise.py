@@ -35,7 +35,8 @@ def values(activation: Activation) -> Tensor | None:
             warnings.simplefilter("ignore")
             for module in modes:
                 module.training = False
-            y, turned = activation(x), activation(x[order].unsqueeze(-1))
+            # Copies: an activation may work in place.
+            y, turned = activation(x.clone()), activation(x[order].unsqueeze(-1))
     except Exception:  # whatever a callable that is no activation may raise
         return None
     finally:

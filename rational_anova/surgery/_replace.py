@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import fnmatch
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ from ..functional import BASES, DENOMINATORS
 from ..units import Rational1d
 from ._calling import Inputs, widths
 from ._places import Place, find
-from ._recognise import describe, recognise
+from ._recognise import describe, recognise, values
 from ._report import SurgeryReport
 from ._shared import SharedUnit
 from ._swap import Swap
@@ -96,7 +97,8 @@ def replace_activations_(
             shared = SharedUnit(owner.new)
             swaps.append(Swap(place.holder, place.name, place.activation, shared, owner.name))
         else:
-            unit = _unit(place, base, share, init, options)
+            unit = _alike(place, swaps) if init == "fit" else None
+            unit = unit or _unit(place, base, share, init, options)
             swaps.append(Swap(place.holder, place.name, place.activation, unit))
     return SurgeryReport(model, swaps, inputs)
 
@@ -202,6 +204,25 @@ def _unit(
         dtype=weight.dtype if weight.is_floating_point() else None,
         **options,
     )
+
+
+def _alike(place: Place, swaps: list[Swap]) -> Rational1d | None:
+    """A copy of the unit of an equal place, where there was one: a fit takes a second or more."""
+    weight = place.weight
+    for swap in swaps:
+        unit = swap.new
+        assert isinstance(unit, Rational1d)
+        same = values(place.activation), values(swap.old)
+        if (
+            (unit.features, unit.dim) == (place.channels, place.dim)
+            and weight is not None
+            and (unit.numerator.device, unit.numerator.dtype) == (weight.device, weight.dtype)
+            and same[0] is not None
+            and same[1] is not None
+            and torch.equal(same[0], same[1])
+        ):
+            return copy.deepcopy(unit)
+    return None
 
 
 def _function(place: Place) -> Callable[..., torch.Tensor]:
