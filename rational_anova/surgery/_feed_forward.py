@@ -14,7 +14,7 @@ from ._calling import Inputs
 from ._places import Place, find, linear_map
 from ._recognise import describe, recognise
 from ._replace import Where, matches, refuse_converted
-from ._report import SurgeryReport
+from ._report import SurgeryReport, perform
 from ._swap import Swap
 
 _ROWS = 8
@@ -78,7 +78,7 @@ def replace_feed_forward_(
         new = _built(place, topology, options)
         parent = parents[place.path.rpartition(".")[0]]
         swaps.append(Swap(parent, place.path, place.holder, new))
-    return SurgeryReport(model, swaps, inputs)
+    return perform(model, swaps, inputs)
 
 
 def _parts(place: Place) -> tuple[nn.Module, nn.Module] | None:

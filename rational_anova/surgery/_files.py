@@ -12,7 +12,7 @@ from torch import nn
 
 from ..units import Rational1d, RationalUnit
 from . import _record as record
-from ._report import SurgeryReport
+from ._report import SurgeryReport, perform
 from ._shared import SharedUnit
 from ._swap import Swap
 
@@ -39,7 +39,7 @@ def reapply_(model: nn.Module, plan: Mapping[str, Any]) -> SurgeryReport:
         >>> again.load_state_dict(model.state_dict())
         <All keys matched successfully>
     """
-    return SurgeryReport(model, _swaps(model, record.places(plan, "plan"), "the plan"), None)
+    return perform(model, _swaps(model, record.places(plan, "plan"), "the plan"), None)
 
 
 def load_converted(folder: str | os.PathLike[str], cls: type[M], **options: Any) -> M:
@@ -74,7 +74,7 @@ def load_converted(folder: str | os.PathLike[str], cls: type[M], **options: Any)
     def build(self: nn.Module, *args: Any, **kwargs: Any) -> None:
         cls.__init__(self, *args, **kwargs)
         made[:] = _swaps(self, entries, path)
-        SurgeryReport(self, made, None)
+        perform(self, made, None)
 
     # A class of the same name: frameworks look names up.
     names = {"__init__": build, "__module__": cls.__module__, "__qualname__": cls.__qualname__}

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import copy
 import fnmatch
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import torch
 from torch import nn
 
 from .. import _validation as check
-from ..functional import BASES, DENOMINATORS
+from ..functional import DENOMINATORS
 from ..units import Rational1d
 from ._calling import Inputs, widths
+from ._make import alike, base_of, check_widths, unit_for
 from ._places import Place, find
-from ._recognise import describe, recognise, values
-from ._report import SurgeryReport
+from ._report import SurgeryReport, perform
 from ._shared import SharedUnit
 from ._swap import Swap
 
@@ -62,6 +60,7 @@ def replace_activations_(
         The record, with sizes before and after, and `undo()`.
 
     Example:
+        >>> import torch
         >>> layer = nn.Sequential(nn.Linear(8, 32), nn.GELU(), nn.Linear(32, 8))
         >>> x = torch.randn(5, 8)
         >>> y = layer(x)
@@ -83,8 +82,8 @@ def replace_activations_(
     else:
         check.integer(share, "share", 1)
     places = _chosen(model, where, inputs)
-    _same_widths(places, share)
-    bases = [_base(place, init) for place in places]
+    check_widths(places, share)
+    bases = [base_of(place, init) for place in places]
     if share == "model" and len(set(bases)) > 1:
         raise ValueError(f"share='model' needs one activation in all layers, got {set(bases)}")
     options: dict[str, Any] = {"degrees": check.degrees(degrees), "denominator": denominator}
@@ -97,10 +96,10 @@ def replace_activations_(
             shared = SharedUnit(owner.new)
             swaps.append(Swap(place.holder, place.name, place.activation, shared, owner.name))
         else:
-            unit = _alike(place, swaps) if init == "fit" else None
-            unit = unit or _unit(place, base, share, init, options)
+            unit = alike(place, swaps) if init == "fit" else None
+            unit = unit or unit_for(place, base, share, init, options)
             swaps.append(Swap(place.holder, place.name, place.activation, unit))
-    return SurgeryReport(model, swaps, inputs)
+    return perform(model, swaps, inputs)
 
 
 def matches(where: Where | None, name: str) -> bool:
@@ -160,74 +159,3 @@ def _with_widths(model: nn.Module, places: list[Place], inputs: Inputs | None) -
     if never:
         raise ValueError(f"the model did not call {', '.join(never[:3])} on the given inputs")
     return [replace(p, channels=seen[p.name]) if p.name in seen else p for p in places]
-
-
-def _same_widths(places: list[Place], share: str | int) -> None:
-    if share == "model" and len({(place.channels, place.dim) for place in places}) > 1:
-        found = sorted({place.channels or 0 for place in places})
-        raise ValueError(f"share='model' needs layers of one width, got {found}; use share='layer'")
-    for place in places:
-        assert place.channels is not None
-        if isinstance(share, int) and place.channels % share:
-            raise ValueError(
-                f"share={share} groups must divide the channels, got {place.channels} at "
-                f"{place.name}"
-            )
-
-
-def _base(place: Place, init: str) -> str | None:
-    base = recognise(place.activation)
-    if base is None and init == "base":
-        known = ", ".join(name for name in BASES if name not in ("identity", "mean", "zero"))
-        raise ValueError(
-            f"the activation at {place.name}, {describe(place.activation)}, is none of {known}; "
-            "use init='fit' to start near it, or leave it out by where="
-        )
-    return base
-
-
-def _unit(
-    place: Place, base: str | None, share: str | int, init: str, options: dict[str, Any]
-) -> Rational1d:
-    assert place.channels is not None
-    groups = {"channel": None, "layer": 1, "model": 1}[share] if isinstance(share, str) else share
-    weight = place.weight
-    if weight is None or not weight.is_floating_point():  # a quantised layer
-        weight = next((p for p in place.holder.parameters()), torch.empty(0, device="cpu"))
-    return Rational1d(
-        place.channels,
-        base=base or "identity",
-        groups=groups,
-        init="base" if init == "base" else (base or _function(place)),
-        dim=place.dim,
-        device=weight.device,
-        dtype=weight.dtype if weight.is_floating_point() else None,
-        **options,
-    )
-
-
-def _alike(place: Place, swaps: list[Swap]) -> Rational1d | None:
-    """A copy of the unit of an equal place, where there was one: a fit takes a second or more."""
-    weight = place.weight
-    for swap in swaps:
-        unit = swap.new
-        assert isinstance(unit, Rational1d)
-        same = values(place.activation), values(swap.old)
-        if (
-            (unit.features, unit.dim) == (place.channels, place.dim)
-            and weight is not None
-            and (unit.numerator.device, unit.numerator.dtype) == (weight.device, weight.dtype)
-            and same[0] is not None
-            and same[1] is not None
-            and torch.equal(same[0], same[1])
-        ):
-            return copy.deepcopy(unit)
-    return None
-
-
-def _function(place: Place) -> Callable[..., torch.Tensor]:
-    """The activation to fit to, in evaluation mode."""
-    activation = place.activation
-    if isinstance(activation, nn.Module):
-        return type(activation).forward.__get__(activation)  # no hooks of the model
-    return activation

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,19 +56,12 @@ class SurgeryReport:
             `config.rational_anova`, too, which its `save_pretrained` writes.
     """
 
-    def __init__(self, model: nn.Module, swaps: list[Swap], inputs: Inputs | None) -> None:
+    def __init__(self, model: nn.Module, swaps: list[Swap], before: Size, after: Size) -> None:
         self._model, self._swaps = model, swaps
-        self.before = _size(model, inputs)
+        self._undone = False
+        self.before, self.after = before, after
         self.plan: dict[str, Any] = record.plan(swaps)
         self.changes = [_change(swap) for swap in swaps]
-        _put(swaps)
-        try:
-            self.after = _size(model, inputs)
-        except BaseException:
-            _back(swaps)
-            raise
-        record.note(model, self.plan)
-        self._undone = False
 
     def undo(self) -> None:
         """Give the model back what was there before; what the units have learned is lost."""
@@ -110,9 +102,18 @@ class SurgeryReport:
         return f"SurgeryReport({len(self.changes)} places, {sizes})"
 
 
-def _put(swaps: Iterable[Swap]) -> None:
+def perform(model: nn.Module, swaps: list[Swap], inputs: Inputs | None) -> SurgeryReport:
+    """Do the swaps, note them in the model's configuration, and return the record."""
+    before = _size(model, inputs)
     for swap in swaps:
         swap.put()
+    try:
+        report = SurgeryReport(model, swaps, before, _size(model, inputs))
+    except BaseException:
+        _back(swaps)
+        raise
+    record.note(model, report.plan)
+    return report
 
 
 def _back(swaps: list[Swap]) -> None:
