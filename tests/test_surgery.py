@@ -433,6 +433,17 @@ def test_parameter_groups():
     assert len(torch.optim.AdamW(plain).param_groups) == 5
 
 
+@pytest.mark.parametrize("share", ["layer", "model"])
+def test_layers_decay_in_sequences_too(share):
+    blocks = nn.Sequential(*(Mlp() for _ in range(3)))  # as timm has them
+    model = nn.Sequential(nn.Linear(4, D), blocks, nn.Linear(D, 2))
+    ra.replace_activations_(model, share=share)
+    groups = ra.parameter_groups(model, 1.0, layer_decay=0.5)
+    rates = {id(p): g["lr"] for g in groups for p in g["params"] if g["role"] == "weight"}
+    weights = [model[0], *(block.fc2 for block in blocks), model[2]]
+    assert [rates[id(part.weight)] for part in weights] == [0.125, 0.25, 0.5, 1.0, 1.0]
+
+
 def test_autocast_and_checkpointing():
     plain = built(Stack)
     model = copy.deepcopy(plain)

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from .. import _validation as check
 from ..units import RationalUnit
+from ._shared import SharedUnit
 
 
 def parameter_groups(
@@ -95,28 +96,46 @@ def _roles(model: nn.Module) -> dict[str, str]:
 def _depths(model: nn.Module) -> dict[str, int]:
     """Return for each parameter by name how many blocks lie above it.
 
-    Blocks are the children of the lists that hold units. What the model registers before a list
-    is below its first block, what it registers behind is at the top.
+    What the model registers before the blocks is below the first of them, what it registers behind
+    is at the top.
     """
-    lists = {
-        path: len(blocks)
-        for path, blocks in model.named_modules()
-        if isinstance(blocks, nn.ModuleList) and _holds_units(blocks)
-    }
-    # A list within a block (experts) is part of that block.
-    outer = {p: n for p, n in lists.items() if not any(p.startswith(f"{o}.") for o in lists)}
+    stacks = _stacks(model)
     depths: dict[str, int] = {}
     waiting: list[str] = []
     for name, _ in model.named_parameters():
-        path = next((p for p in outer if name.startswith(f"{p}.")), None)
+        path = next((p for p in stacks if name.startswith(p)), None)
         if path is None:
             waiting.append(name)
             continue
-        depths |= dict.fromkeys(waiting, outer[path])
+        blocks = stacks[path]
+        depths |= dict.fromkeys(waiting, len(blocks))
         waiting = []
-        depths[name] = outer[path] - 1 - int(name[len(path) + 1 :].split(".")[0])
+        depths[name] = len(blocks) - 1 - blocks.index(name[len(path) :].split(".")[0])
     return depths
 
 
-def _holds_units(module: nn.Module) -> bool:
-    return any(isinstance(part, RationalUnit) for part in module.modules())
+def _stacks(model: nn.Module) -> dict[str, list[str]]:
+    """Return the lists of blocks: for the start of the names in each, the names of its blocks.
+
+    Blocks hold units. Of lists within lists (experts in a block, the blocks of a whole that is a
+    sequence) the one with the most blocks counts.
+    """
+    found = {
+        f"{path}." if path else "": stack
+        for path, stack in model.named_modules()
+        if isinstance(stack, nn.ModuleList | nn.Sequential) and _blocks(stack)
+    }
+    chosen: dict[str, list[str]] = {}
+    for path in sorted(found, key=lambda path: -_blocks(found[path])):
+        if not any(path.startswith(other) or other.startswith(path) for other in chosen):
+            chosen[path] = list(found[path]._modules)
+    return chosen
+
+
+def _blocks(stack: nn.Module) -> int:
+    """How many modules in a list hold units, and are none themselves."""
+    kinds = (RationalUnit, SharedUnit)
+    return sum(
+        not isinstance(block, kinds) and any(isinstance(part, kinds) for part in block.modules())
+        for block in stack.children()
+    )
