@@ -19,7 +19,7 @@ import torch
 import rational_anova as ra
 from experiments.table import Row, Table, arguments, run
 from experiments.vit import data as sources
-from experiments.vit.models import KINDS, Settings, build
+from experiments.vit.models import KINDS, TRAINED, Settings, build
 from experiments.vit.training import train
 from rational_anova import images
 
@@ -78,7 +78,7 @@ def smoke() -> None:
 def main() -> None:
     parser = arguments(__doc__, jobs=1)
     parser.add_argument("--recipe", default="cifar10")
-    parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
+    parser.add_argument("--kinds", nargs="+", default=list(TRAINED), choices=KINDS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--checkpoints", type=Path, help="a folder to keep unfinished runs in")
     options = parser.parse_args()

@@ -12,7 +12,10 @@ from experiments.vit.models import NAMES
 
 Cells = list[str]
 # The paper's table on ImageNet-1K: parameters in millions, operations in billions, top-1.
-PAPER = {"gelu": ("5.7 M", "1.08 G", "72.3"), "ran": ("5.7 M", "1.08 G", "74.2")}
+PAPER = {
+    "gelu": ("5.7 M", "1.08 G", "72.3"), "ran": ("5.7 M", "1.08 G", "74.2"),
+    "kaf": ("5.9 M", "1.12 G", "73.2"),
+}  # fmt: skip
 LAYERS = {
     **NAMES, "kan": "KAN, same widths", "pykan": "the same by pykan",
     "kan_matched": "KAN, same parameters", "pykan_matched": "the same by pykan",

@@ -3,7 +3,7 @@
 `gelu` is the model as it comes; `ran` has rational units with base GELU in its place (RAN-FFN,
 paper Eq. 8), `ran_channel` a unit for each channel, `ran_plus` pairs of channels too (RAN-FFN+,
 Eq. 9), `kat` is a layer in the manner of the Kolmogorov-Arnold Transformer, written from its
-description.
+description, `kaf` has two layers of random Fourier features, as the library's baseline.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import rational_anova as ra
 
 Settings = dict[str, Any]
 
-KINDS = ("gelu", "ran", "kat", "ran_plus", "ran_channel")
+TRAINED = ("gelu", "ran", "kat", "ran_plus", "ran_channel")
+KINDS = (*TRAINED, "kaf")
 NAMES = {
     "gelu": "MLP (GELU)", "ran": "RAN-FFN", "kat": "KAT-style rational", "ran_plus": "RAN-FFN+",
-    "ran_channel": "RAN-FFN, a unit a channel",
+    "ran_channel": "RAN-FFN, a unit a channel", "kaf": "KAF",
 }  # fmt: skip
 
 
@@ -73,4 +74,8 @@ def build(kind: str, model: Settings, kinds: Settings, seed: int) -> Classifier:
     elif kind == "kat":
         for layer in vit.vit.layers:
             layer.mlp = GroupRational(layer.mlp.fc1, layer.mlp.fc2, kinds["groups"])
+    elif kind == "kaf":
+        for layer in vit.vit.layers:
+            width = model["hidden_size"]
+            layer.mlp = ra.KAF(width, width, hidden=(model["intermediate_size"],))
     return Classifier(vit)
