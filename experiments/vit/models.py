@@ -2,8 +2,9 @@
 
 `gelu` is the model as it comes; `ran` has rational units with base GELU in its place (RAN-FFN,
 paper Eq. 8), `ran_channel` a unit for each channel, `ran_plus` pairs of channels too (RAN-FFN+,
-Eq. 9), `kat` is a layer in the manner of the Kolmogorov-Arnold Transformer, written from its
-description, `kaf` has two layers of random Fourier features, as the library's baseline.
+Eq. 9), `ran_both` units before the first linear map as well, which start at the identity. `kat` is
+a layer in the manner of the Kolmogorov-Arnold Transformer, written from its description, `kaf` has
+two layers of Fourier features, the library's baseline.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ import rational_anova as ra
 
 Settings = dict[str, Any]
 
-TRAINED = ("gelu", "ran", "kat", "ran_plus", "ran_channel")
+TRAINED = ("gelu", "ran", "kat", "ran_plus", "ran_both", "ran_channel")
 KINDS = (*TRAINED, "kaf")
 NAMES = {
     "gelu": "MLP (GELU)", "ran": "RAN-FFN", "kat": "KAT-style rational", "ran_plus": "RAN-FFN+",
-    "ran_channel": "RAN-FFN, a unit a channel", "kaf": "KAF",
+    "ran_channel": "RAN-FFN, a unit a channel", "ran_both": "RAN units where KAT has them",
+    "kaf": "KAF",
 }  # fmt: skip
 
 
@@ -65,8 +67,12 @@ def build(kind: str, model: Settings, kinds: Settings, seed: int) -> Classifier:
     vit = ViTForImageClassification(
         ViTConfig(**sizes, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     )
-    if kind == "ran":
+    if kind in ("ran", "ran_both"):
         ra.replace_activations_(vit, share=kinds["groups"])
+    if kind == "ran_both":
+        for layer in vit.vit.layers:
+            unit = ra.Rational1d(model["hidden_size"], groups=kinds["groups"])
+            layer.mlp = nn.Sequential(unit, layer.mlp)
     elif kind == "ran_channel":
         ra.replace_activations_(vit)
     elif kind == "ran_plus":
