@@ -6,10 +6,11 @@ import sys
 
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 
 from experiments import results
-from experiments.vit import data, doc_tables, sentences
+from experiments.vit import data, deit, doc_tables, sentences
 from experiments.vit.mixing import mixed
 from experiments.vit.training import train
 from rational_anova import images
@@ -63,6 +64,25 @@ def test_parts_of_pictures_have_the_asked_size():
         for cut in (data._random_cut(picture, 16), data._middle(picture, 16)):
             assert cut.shape == (3, 16, 16)
             assert cut.dtype == torch.uint8
+
+
+def test_class_folders_give_training_held_and_test_pictures(monkeypatch, tmp_path):
+    for part, count in (("train", 4), ("val", 1)):
+        for n, name in enumerate(("cat", "dog")):
+            place = tmp_path / "imagenet" / part / name
+            place.mkdir(parents=True)
+            for k in range(count):
+                Image.new("RGB", (30 + k, 24), (100 * n, 50, 20 * k)).save(place / f"{k}.png")
+    monkeypatch.setenv("RAN_DATA", str(tmp_path))
+    settings = {**deit.recipe("imagenet")["data"], "held": 0.25, "workers": 0}
+    source = data.load(settings, 16)
+    torch.manual_seed(0)
+    seen = [*source.training(4, torch.Generator().manual_seed(0))]
+    assert sum(len(y) for _, y in seen) == len(source) == 6
+    assert seen[0][0].shape == (4, 3, 16, 16)
+    for part in ("held", "test"):
+        ((x, y),) = source.plain(part, 8)
+        assert (x.shape, y.tolist()) == ((2, 3, 16, 16), [0, 1])
 
 
 def test_mixing_keeps_shares_and_pixels():
