@@ -21,6 +21,7 @@ from .estimators import RANClassifier as RANClassifier
 from .estimators import RANRegressor as RANRegressor
 from .functional import rational_1d as rational_1d
 from .functional import rational_2d as rational_2d
+from .networks import CNN as CNN
 from .networks import KAF as KAF
 from .networks import KAN as KAN
 from .networks import MLP as MLP

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from ..networks import KAF, KAN, MLP, RAN, DeepRAN
+from ..networks import CNN, KAF, KAN, MLP, RAN, DeepRAN, RANConvNet
 
 _CLASSES: dict[str, Callable[..., nn.Module]] = {
     "RAN": RAN,
@@ -16,8 +16,20 @@ _CLASSES: dict[str, Callable[..., nn.Module]] = {
     "MLP": MLP,
     "KAN": KAN,
     "KAF": KAF,
+    "RANConvNet": RANConvNet,
+    "CNN": CNN,
 }
-_MATCHED = ("width", "blocks", "hidden", "frequencies", "grid", "order", "heads", "topology")
+_MATCHED = (
+    "width",
+    "widths",
+    "blocks",
+    "hidden",
+    "frequencies",
+    "grid",
+    "order",
+    "heads",
+    "topology",
+)
 
 
 @dataclass(frozen=True)
@@ -25,7 +37,7 @@ class Architecture:
     """An architecture of one family, ready to be built.
 
     Attributes:
-        family: `RAN`, `DeepRAN`, `MLP`, `KAN` or `KAF`.
+        family: `RAN`, `DeepRAN`, `MLP`, `KAN`, `KAF`, `RANConvNet` or `CNN`.
         arguments: keyword arguments of its class.
         parameters: its exact count; for `KAN` the masks are included, as KANbeFair counts them.
         target: what was asked for.

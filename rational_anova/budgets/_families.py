@@ -15,6 +15,7 @@ from .. import _validation as check
 from ..topology import max_pairs
 from . import _parameters as count
 from ._architecture import Architecture
+from ._images import cnn, ran_conv_net
 
 _PAST = 0.005  # of the target: wider ones are no nearer
 
@@ -208,4 +209,9 @@ FAMILIES: dict[str, tuple[Search, tuple[str, ...]]] = {
     "MLP": (mlp, ("hidden_layers",)),
     "KAN": (kan, ("hidden_layers", "grid", "order")),
     "KAF": (kaf, ("hidden_layers", "frequencies")),
+}
+# Those of images, whose inputs are channels.
+IMAGE_FAMILIES: dict[str, tuple[Search, tuple[str, ...]]] = {
+    "RANConvNet": (ran_conv_net, ("stages", "degrees")),
+    "CNN": (cnn, ("stages",)),
 }

@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import _validation as check
 from ._architecture import Architecture
-from ._families import FAMILIES
+from ._families import FAMILIES, IMAGE_FAMILIES
 
 # A shape is good enough at this distance from the target.
 _NEAR = 5e-3
@@ -34,18 +34,19 @@ def match_budget(
     RAN and DeepRAN are matched by the number of pairs, the others by their widths. The plainest
     shape within 0.5 % of the target is taken: no embedding before one (DeepRAN), one hidden layer
     before two, the usual grid before a coarser one (KAN), eight frequencies before fewer (KAF).
-    A RAN gets more heads where all pairs are too few. Counts within 0.1 % of each other are equal,
-    and the more even architecture wins. Where every shape that near has a bottleneck, one without
-    is taken up to 2 % off, and only then the least narrow.
+    A RAN gets more heads where all pairs are too few. Convolutional networks have three stages,
+    each twice as wide as the one before but for the last width, which is matched. Counts within
+    0.1 % of each other are equal, and the more even architecture wins. Where every shape that near
+    has a bottleneck, one without is taken up to 2 % off, and only then the least narrow.
 
     Args:
         target: number of parameters, head included.
-        family: `RAN`, `DeepRAN`, `MLP`, `KAN` or `KAF`.
-        in_features: number of inputs.
+        family: `RAN`, `DeepRAN`, `MLP`, `KAN` or `KAF`; for images `RANConvNet` or `CNN`.
+        in_features: number of inputs; for images of channels.
         out_features: number of outputs.
         fixed: what must stay as it is: `degrees`, `pair_degree`, `heads` for RAN and DeepRAN,
             `width` and `blocks` for DeepRAN, `hidden_layers` (1 or 2) for the others, `grid` and
-            `order` for KAN, `frequencies` for KAF.
+            `order` for KAN, `frequencies` for KAF, `stages` for RANConvNet and CNN.
 
     Returns:
         The architecture; a `RuntimeWarning` says so if it is more than 2 % off.
@@ -58,7 +59,7 @@ def match_budget(
     goal = check.integer(target, "target", 1)
     inputs = check.integer(in_features, "in_features", 1)
     outputs = check.integer(out_features, "out_features", 1)
-    search, allowed = check.lookup(family, FAMILIES, "family")
+    search, allowed = check.lookup(family, FAMILIES | IMAGE_FAMILIES, "family")
     for name, value in fixed.items():
         check.choice(name, allowed, f"{family}'s keyword arguments")
         if name not in ("degrees", "pair_degree") and value is not None:
@@ -100,6 +101,9 @@ def _rank(each: Architecture) -> tuple[float, ...]:
         return step, arguments["heads"], each.error
     if "hidden" in arguments:
         return step, _ratio(each), each.error
+    if "widths" in arguments:
+        before, last = (1, *arguments["widths"])[-2:]
+        return step, abs(math.log(last / (2 * before))), each.error
     nodes = arguments["width"] or arguments["in_features"]
     return step, abs(math.log((arguments["topology"] + 1) / (_PAIRS_A_NODE * nodes))), each.error
 

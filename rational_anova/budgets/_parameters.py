@@ -85,6 +85,22 @@ def kaf_layer(inputs: int, outputs: int, frequencies: int = 8) -> int:
     return 2 * inputs + waves + 2 + mlp_layer(inputs, outputs)
 
 
+def conv_parameters(channels: int, widths: Sequence[int], unit: int = 0) -> int:
+    """Return the parameters of the stages of a `CNN`, or with `unit` a channel of a `RANConvNet`.
+
+    Each stage has two 3 x 3 convolutions without bias, each with a batch normalisation.
+
+    Example:
+        >>> conv_parameters(3, (8, 16))
+        4440
+    """
+    inputs = [channels, *widths[:-1]]
+    return sum(
+        9 * (before + width) * width + 2 * (2 + unit) * width
+        for before, width in zip(inputs, widths, strict=True)
+    )
+
+
 def layered_parameters(widths: Sequence[int], layer: Callable[[int, int], int]) -> int:
     """Return the sum over the layers of a network with the given widths."""
     return sum(layer(i, o) for i, o in itertools.pairwise(widths))

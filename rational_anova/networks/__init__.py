@@ -3,6 +3,7 @@
 from ._baselines import KAF as KAF
 from ._baselines import KAN as KAN
 from ._baselines import MLP as MLP
+from ._conv import CNN as CNN
 from ._conv import RANConvNet as RANConvNet
 from ._deep import DeepRAN as DeepRAN
 from ._deep import MessageBlock as MessageBlock

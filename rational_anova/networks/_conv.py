@@ -1,8 +1,8 @@
-"""`RANConvNet`: a small convolutional network with rational units and a RAN on top."""
+"""`RANConvNet`: convolutions with rational units and a RAN on top; `CNN`: its baseline."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from .. import _validation as check
 from ..serialization import saveable
 from ..topology import Topology
 from ..units import Rational1d
+from ._baselines import ACTIVATIONS
 from ._ran import RAN
 
 
@@ -31,6 +32,7 @@ class RANConvNet(nn.Module):
         degrees: degrees of the units.
         denominator: as in `Rational1d`.
         base: base of the units between convolutions.
+        stride: of the first convolution; 2 makes every stage four times as quick.
         noise: standard deviation of noise on the coefficients at the start.
         device: of the parameters.
         dtype: of the parameters.
@@ -52,30 +54,21 @@ class RANConvNet(nn.Module):
         denominator: str = "softplus",
         base: str = "gelu",
         *,
+        stride: int = 1,
         noise: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         self.in_channels = check.integer(in_channels, "in_channels", 1)
-        if isinstance(widths, int) or not len(widths):
-            raise ValueError(f"widths must list the channels of each stage, got {widths!r}")
         options: dict[str, Any] = {"device": device, "dtype": dtype}
-        layers: list[nn.Module] = []
-        before = self.in_channels
-        for stage, width in enumerate(widths):
-            check.integer(width, "widths", 1)
-            for step, source in enumerate((before, width)):
-                stride = 2 if stage and not step else 1
-                layers += [
-                    nn.Conv2d(source, width, 3, stride, padding=1, bias=False, **options),
-                    nn.BatchNorm2d(width, **options),
-                    Rational1d(width, degrees, denominator, base, noise=noise, dim=-3, **options),
-                ]
-            before = width
-        self.stages = nn.Sequential(*layers)
+
+        def unit(width: int) -> nn.Module:
+            return Rational1d(width, degrees, denominator, base, noise=noise, dim=-3, **options)
+
+        self.stages = _stages(self.in_channels, widths, unit, stride, **options)
         self.head = RAN(
-            before,
+            widths[-1],
             out_features,
             topology,
             degrees,
@@ -90,3 +83,66 @@ class RANConvNet(nn.Module):
         """Return the outputs."""
         check.features(check.floating(x), self.in_channels, dim=-3)
         return self.head(self.stages(x).mean((-2, -1)))
+
+
+@saveable
+class CNN(nn.Module):
+    """The baseline of `RANConvNet`: the same stages with a fixed activation, a linear head.
+
+    Args:
+        in_channels: channels of the image.
+        out_features: number of outputs.
+        widths: channels of each stage.
+        activation: `gelu`, `relu`, `silu` or `tanh`.
+        stride: of the first convolution.
+
+    Shape: (N, in_channels, H, W) to (N, out_features).
+
+    Example:
+        >>> CNN(1, 10, widths=(8, 16))(torch.randn(2, 1, 28, 28)).shape
+        torch.Size([2, 10])
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_features: int,
+        widths: Sequence[int] = (32, 64, 128),
+        activation: str = "gelu",
+        *,
+        stride: int = 1,
+    ) -> None:
+        super().__init__()
+        self.in_channels = check.integer(in_channels, "in_channels", 1)
+        make = check.lookup(activation, ACTIVATIONS, "activation")
+        self.stages = _stages(self.in_channels, widths, lambda width: make(), stride)
+        self.head = nn.Linear(widths[-1], check.integer(out_features, "out_features", 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the outputs."""
+        check.features(check.floating(x), self.in_channels, dim=-3)
+        return self.head(self.stages(x).mean((-2, -1)))
+
+
+def _stages(
+    channels: int,
+    widths: Sequence[int],
+    unit: Callable[[int], nn.Module],
+    stride: int,
+    **options: Any,
+) -> nn.Sequential:
+    """Return two convolutions a stage, each with batch normalisation and units."""
+    if isinstance(widths, int) or not len(widths):
+        raise ValueError(f"widths must list the channels of each stage, got {widths!r}")
+    step = check.integer(stride, "stride", 1)
+    layers: list[nn.Module] = []
+    for width in widths:
+        check.integer(width, "widths", 1)
+        for source, by in ((channels, step), (width, 1)):
+            layers += [
+                nn.Conv2d(source, width, 3, by, padding=1, bias=False, **options),
+                nn.BatchNorm2d(width, **options),
+                unit(width),
+            ]
+        channels, step = width, 2
+    return nn.Sequential(*layers)
