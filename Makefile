@@ -80,6 +80,11 @@ experiments: $(READY)
 	$(BIN)/python -m experiments.vit.speed
 	$(BIN)/python -m experiments.vit.minilm
 	$(BIN)/python -m experiments.vit.deit
+	$(BIN)/python -m experiments.vision.accuracy
+	$(BIN)/python -m experiments.vision.accuracy --recipe convolution
+	$(BIN)/python -m experiments.vision.ablation
+	$(BIN)/python -m experiments.vision.steps
+	$(BIN)/python -m experiments.vision.figures
 	$(BIN)/python -m experiments.tables
 
 $(READY): pyproject.toml constraints.txt

@@ -19,6 +19,7 @@ from experiments.dynamics import doc_tables as dynamics_tables
 from experiments.results import read
 from experiments.tabular import doc_tables as tabular_tables
 from experiments.vit import doc_tables as vit_tables
+from experiments.vision import doc_tables as vision_tables
 
 DOCS = Path(__file__).parents[1] / "docs"
 _PLACE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.S)
@@ -92,6 +93,8 @@ def render(name: str) -> str:
         head, *rows = tabular_tables.lines(name)
     elif name in vit_tables.TABLES:
         head, *rows = vit_tables.lines(name)
+    elif name in vision_tables.TABLES:
+        head, *rows = vision_tables.lines(name)
     else:
         source, make = TABLES[name]
         head, *rows = make(read(source))

@@ -1,0 +1,1 @@
+"""Accuracy on images at equal numbers of parameters: the paper's table, run fairly."""

@@ -1,0 +1,135 @@
+"""A recipe as it stands in its TOML, and the networks that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from torch import nn
+
+import rational_anova as ra
+from rational_anova.budgets import IMAGE_FAMILIES
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10; pytest brings it there
+    import tomli as tomllib
+
+FOLDER = Path(__file__).parent
+CLASSES = 10
+_RADII = (2, 3, 4, 5, 6, 8)
+
+
+@dataclass(frozen=True)
+class Training:
+    """What is the same for all models."""
+
+    epochs: int
+    batch: int
+    held: float
+    warmup: float
+    weight_decay: float
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Data:
+    """A set of images: its shape, the budgets, and how images are changed in training."""
+
+    shape: tuple[int, int, int]
+    budgets: tuple[int, ...]
+    flip: bool
+
+    @property
+    def planes(self) -> str:
+        """Which of a model's rates holds."""
+        return "grey" if self.shape[0] == 1 else "colour"
+
+
+class Buildable(Protocol):
+    """Anything that `accuracy` can train."""
+
+    @property
+    def rates(self) -> Mapping[str, float]:
+        """The learning rate for grey and for colour."""
+
+    @property
+    def flat(self) -> bool:
+        """Whether images go in as rows of numbers."""
+
+    def build(
+        self, budget: int, shape: tuple[int, int, int], inputs: tuple[float, float]
+    ) -> nn.Module:
+        """Return the network whose number of parameters is nearest to the budget."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A family with its settings, and what `match_budget` keeps; pairs within `radius` pixels."""
+
+    family: str
+    rates: Mapping[str, float]
+    settings: dict[str, Any] = field(default_factory=dict)
+    matched: dict[str, Any] = field(default_factory=dict)
+    radius: float | None = None
+
+    @property
+    def flat(self) -> bool:
+        """Whether images go in as rows of numbers."""
+        return self.family not in IMAGE_FAMILIES
+
+    def build(
+        self, budget: int, shape: tuple[int, int, int], inputs: tuple[float, float]
+    ) -> nn.Module:
+        """Return the network whose number of parameters is nearest to the budget.
+
+        Args:
+            budget: number of parameters.
+            shape: channels, height and width.
+            inputs: least and largest value of a pixel, where the splines of a KAN live.
+        """
+        channels, height, width = shape
+        features = channels * height * width if self.flat else channels
+        found = ra.match_budget(budget, self.family, features, CLASSES, **self.matched)
+        changes = dict(self.settings)
+        if self.family == "KAN":
+            changes["grid_range"] = inputs
+        if self.radius is not None:
+            changes["topology"] = local(shape, found.arguments["topology"], self.radius)
+        return found.build(**changes)
+
+
+def local(shape: tuple[int, int, int], count: int, radius: float) -> ra.Topology:
+    """Return `count` pairs of pixels within the radius, or the next one that has so many."""
+    channels, height, width = shape
+    for reach in (radius, *(r for r in _RADII if r > radius)):
+        if ra.Topology.grid(height, width, channels, reach).num_pairs >= count:
+            return ra.Topology.grid(height, width, channels, reach, size=count)
+    raise ValueError(f"{count} pairs are more than there are within {_RADII[-1]} pixels")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All of it."""
+
+    training: Training
+    data: dict[str, Data]
+    models: Mapping[str, Buildable]
+
+
+def read(name: str = "accuracy") -> Recipe:
+    """Return the recipe of a file in this folder."""
+    given = tomllib.loads((FOLDER / f"{name}.toml").read_text())
+    data = {
+        name: Data(tuple(each["shape"]), tuple(each["budgets"]), each["flip"])
+        for name, each in given["data"].items()
+    }
+    models = {name: Model(**each) for name, each in given["models"].items()}
+    return Recipe(Training(**given["training"]), data, models)
+
+
+def parameters(net: nn.Module) -> int:
+    """Return the count that is matched: that of a KAN has its masks, as KANbeFair counts them."""
+    return ra.count_parameters(net, trainable=False)
