@@ -16,7 +16,8 @@ from experiments.vision import recipe
 from experiments.vision.recorded import NAMES, SETS, runs, scores
 
 COLOURS = {
-    "ran_local": "#c1272d", "ran": "#f08a24", "mlp": "#0072b2", "mlp_relu": "#7fb3d5",
+    "ran_local": "#c1272d", "ran_block": "#e0706f", "ran_embedded": "#b8860b",
+    "ran": "#f08a24", "mlp": "#0072b2", "mlp_relu": "#7fb3d5",
     "kaf": "#2e8b57", "kan": "#7a5195",
 }  # fmt: skip
 
@@ -51,7 +52,7 @@ def accuracy_figure() -> Figure | None:
         axes.set_ylabel(f"test accuracy in %, {given.training.epochs} epochs")
         axes.grid(alpha=0.3)
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=8, frameon=False)
     return figure
 
 

@@ -67,13 +67,23 @@ class Buildable(Protocol):
 
 @dataclass(frozen=True)
 class Model:
-    """A family with its settings, and what `match_budget` keeps; pairs within `radius` pixels."""
+    """A family with its settings.
+
+    Attributes:
+        family: of `match_budget`.
+        rates: learning rates for grey and for colour.
+        settings: further keyword arguments of the network.
+        matched: what `match_budget` keeps.
+        radius: in pixels, within which pairs are drawn; None for pairs of any two.
+        embedding: share of the budget for nodes behind a linear map; None if pixels are nodes.
+    """
 
     family: str
     rates: Mapping[str, float]
     settings: dict[str, Any] = field(default_factory=dict)
     matched: dict[str, Any] = field(default_factory=dict)
     radius: float | None = None
+    embedding: float | None = None
 
     @property
     def flat(self) -> bool:
@@ -92,7 +102,11 @@ class Model:
         """
         channels, height, width = shape
         features = channels * height * width if self.flat else channels
-        found = ra.match_budget(budget, self.family, features, CLASSES, **self.matched)
+        fixed = dict(self.matched)
+        if self.embedding is not None:
+            a_node = features + 1 + 2 * 9 + CLASSES  # its map, two units with norms, the head
+            fixed["width"] = round(self.embedding * budget / a_node)
+        found = ra.match_budget(budget, self.family, features, CLASSES, **fixed)
         changes = dict(self.settings)
         if self.family == "KAN":
             changes["grid_range"] = inputs

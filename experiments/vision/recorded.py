@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from statistics import mean
+
 import pandas as pd
 
 from experiments import results
 from experiments.vision import recipe
 
 NAMES = {
-    "ran": "RAN, the paper's", "ran_local": "RAN, local pairs", "mlp": "MLP, GELU",
+    "ran": "RAN, the paper's", "ran_local": "RAN, local pairs",
+    "ran_block": "RAN, local, one block", "ran_embedded": "RAN, embedded", "mlp": "MLP, GELU",
     "mlp_relu": "MLP, ReLU", "kaf": "KAF", "kan": "KAN", "cnn": "CNN", "ran_conv": "RANConvNet",
 }  # fmt: skip
+Scores = dict[tuple[str, int, str], list[float]]
+OURS = ("ran_local", "ran_block", "ran_embedded", "ran")
 SETS = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "cifar10": "CIFAR-10"}
 # Table 1 of the paper: KAF, MLP, KAN, RAN.
 _PAPER = {
@@ -46,9 +51,15 @@ def runs(name: str) -> pd.DataFrame:
     return frame[frame["epochs"] == recipe.read(name).training.epochs] if len(frame) else frame
 
 
-def scores(frame: pd.DataFrame) -> dict[tuple[str, int, str], list[float]]:
-    """Return test accuracies of all seeds by data, budget and model."""
-    found: dict[tuple[str, int, str], list[float]] = {}
-    for row in frame.itertuples():
-        found.setdefault((row.data, row.budget, row.model), []).append(row.test)
+def scores(frame: pd.DataFrame, column: str = "test") -> Scores:
+    """Return accuracies of all seeds by data, budget and model."""
+    found: Scores = {}
+    for row in frame.to_dict("records"):
+        found.setdefault((row["data"], row["budget"], row["model"]), []).append(row[column])
     return found
+
+
+def chosen(held: Scores, data: str, budget: int) -> str | None:
+    """Return the setting of ours that is best on held-out images, if any is recorded."""
+    means = {m: mean(held[data, budget, m]) for m in OURS if (data, budget, m) in held}
+    return max(means, key=lambda model: means[model]) if means else None

@@ -20,11 +20,13 @@ from experiments.vision.recipe import Model, Recipe
 from experiments.vision.training import train
 
 KEY = ("data", "budget", "model", "rate", "epochs")
-BUDGETS = {"fashion_mnist": 100_000, "cifar10": 500_000, "made_up": 6_000}
+BUDGETS = {"mnist": 50_000, "fashion_mnist": 100_000, "cifar10": 500_000, "made_up": 6_000}
 RATES = (1e-3, 2e-3, 4e-3, 8e-3)
 # Settings of the deep network beside those of the recipe.
 _LOCAL = {"denominator": "square", "noise": 0.1}
 VARIANTS = {
+    "1 block, radius 5": Model("DeepRAN", {}, {**_LOCAL, "blocks": 1}, {"blocks": 1}, radius=5),
+    "embedded, base gelu": Model("DeepRAN", {}, {**_LOCAL, "base": "gelu"}, embedding=0.78),
     "radius 1.5": Model("DeepRAN", {}, _LOCAL, radius=1.5),
     "radius 2": Model("DeepRAN", {}, _LOCAL, radius=2),
     "radius 5": Model("DeepRAN", {}, _LOCAL, radius=5),
