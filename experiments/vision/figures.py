@@ -28,7 +28,7 @@ def accuracy_figure() -> Figure | None:
     if not found:
         return None
     given = recipe.read()
-    figure = Figure(figsize=(11, 3.9), layout="constrained")
+    figure = Figure(figsize=(11, 4.1), layout="constrained")
     for axes, (data, about) in zip(figure.subplots(1, 3), given.data.items(), strict=True):
         for model in given.models:
             points = [(b, found[key]) for b in about.budgets if (key := (data, b, model)) in found]
@@ -51,8 +51,9 @@ def accuracy_figure() -> Figure | None:
         axes.set_xlabel("parameters")
         axes.set_ylabel(f"test accuracy in %, {given.training.epochs} epochs")
         axes.grid(alpha=0.3)
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=8, frameon=False)
+    lines = {line.get_label(): line for axes in figure.axes for line in axes.get_lines()}
+    named = {name: lines[name] for name in NAMES.values() if name in lines}
+    figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=4, frameon=False)
     return figure
 
 
