@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks import tables as benchmark_tables
 from experiments import training_tables
 from experiments.certificates import doc_tables as certificate_tables
+from experiments.denoising import doc_tables as denoising_tables
 from experiments.discovery import tables as discovery_tables
 from experiments.dynamics import doc_tables as dynamics_tables
 from experiments.results import read
@@ -78,6 +79,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
     "gradient_ratio": ("stability", gradient_ratio),
     "training": ("stability", training),
     **training_tables.TABLES,
+    **denoising_tables.TABLES,
     **dynamics_tables.TABLES,
     **certificate_tables.TABLES,
 }

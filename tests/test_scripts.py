@@ -35,6 +35,7 @@ RECORDED = [ROOT / "experiments" / "results", ROOT / "benchmarks" / "results"]
         ["experiments.certificates.positivity", "--smoke"],
         ["experiments.certificates.tightness", "--smoke"],
         ["experiments.certificates.isometry", "--smoke"],
+        ["experiments.denoising.run", "--smoke"],
         ["experiments.dynamics.reach", "--smoke"],
         ["experiments.dynamics.steep", "--smoke"],
         ["experiments.dynamics.steady", "--smoke"],

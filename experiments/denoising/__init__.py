@@ -1,0 +1,1 @@
+"""Denoising of real photographs: PSNR against parameters on PolyU's pairs."""
