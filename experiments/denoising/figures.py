@@ -17,8 +17,8 @@ from experiments.denoising.recorded import NAMES, chosen, noisy
 
 _MARKS = {
     "ran_paper": ("#c0392b", "P"), "ran": ("#c0392b", "o"), "ran_local": ("#c0392b", "v"),
-    "ran_conv": ("#8e44ad", "s"), "mlp": ("#2471a3", "o"), "kan": ("#b7950b", "D"),
-    "cnn": ("#1e8449", "s"), "cnn_blocks": ("#1e8449", "^"),
+    "ran_conv": ("#8e44ad", "s"), "mlp": ("#2471a3", "o"), "mlp_pixels": ("#2471a3", "P"),
+    "kan": ("#b7950b", "D"), "cnn": ("#1e8449", "s"), "cnn_blocks": ("#1e8449", "^"),
 }  # fmt: skip
 
 

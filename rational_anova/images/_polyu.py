@@ -29,8 +29,8 @@ class NoisyPairs:
         clean: (N, 3, H, W), uint8: the mean of many shots.
         names: of the crops.
         scenes: of each pair: camera, aperture, shutter, ISO and what is seen.
-        subjects: of each pair: what is seen. Other cameras may have taken the same one, so rows
-            that must not know each other are told apart by it.
+        subjects: of each pair: what is seen. Crops of a scene overlap, and some subjects were
+            taken by several cameras: split by subject, not by pair.
     """
 
     noisy: Tensor
