@@ -18,6 +18,7 @@ from experiments.denoising.recorded import NAMES, chosen, noisy
 _MARKS = {
     "ran_paper": ("#c0392b", "P"), "ran": ("#c0392b", "o"), "ran_local": ("#c0392b", "v"),
     "ran_conv": ("#8e44ad", "s"), "mlp": ("#2471a3", "o"), "mlp_pixels": ("#2471a3", "P"),
+    "ran_p8": ("#c0392b", "*"), "mlp_p8": ("#2471a3", "*"),
     "kan": ("#b7950b", "D"), "cnn": ("#1e8449", "s"), "cnn_blocks": ("#1e8449", "^"),
 }  # fmt: skip
 
@@ -62,7 +63,7 @@ def main() -> None:
         figures["examples"] = examples
     for name, figure in figures.items():
         path = results.FIGURES / f"denoising_{name}.png"
-        figure.savefig(path, dpi=110)
+        figure.savefig(path, dpi=75 if name == "examples" else 110)
         print(f"wrote {path.name}")
 
 

@@ -11,9 +11,9 @@ from experiments import results
 NOISY = "noisy"  # the row of the pictures as they are
 NAMES = {
     "ran_paper": "RAN, the paper's", "ran": "RAN", "ran_local": "RAN, local pairs",
-    "ran_conv": "RAN, convolutions", "mlp": "MLP", "mlp_pixels": "MLP on pixels",
-    "kan": "KAN", "cnn": "CNN",
-    "cnn_blocks": "CNN, GELU blocks",
+    "ran_p8": "RAN, patches of 8", "ran_conv": "RAN, convolutions",
+    "mlp": "MLP", "mlp_pixels": "MLP on pixels", "mlp_p8": "MLP, patches of 8",
+    "kan": "KAN", "cnn": "CNN", "cnn_blocks": "CNN, GELU blocks",
 }  # fmt: skip
 
 
