@@ -14,6 +14,7 @@ from experiments.denoising.frame import Frame, cosine_basis, denoised
 from experiments.denoising.models import build
 from experiments.denoising.pictures import crops, made_up, parts, scaled
 from experiments.denoising.quality import psnr, ssim
+from experiments.denoising.shifts import moved, shift_of
 from experiments.denoising.train import measured, quality, trained
 from rational_anova.images import NoisyPairs
 
@@ -116,6 +117,12 @@ def test_psnr_and_ssim():
     assert float(ssim(lighter, flat)) == pytest.approx(said, abs=1e-5)
     noise = 0.2 * torch.randn(x.shape, generator=torch.Generator().manual_seed(1))
     assert bool((ssim(x + noise, x) < ssim(x + noise / 4, x)).all())
+
+
+def test_a_shift_is_found():
+    clean = scaled(made_up().test.clean[0]).double()
+    wanted = torch.tensor([0.4, -0.2], dtype=torch.float64)
+    assert torch.allclose(shift_of(moved(clean, wanted), clean), wanted, atol=0.02)
 
 
 def test_training_keeps_the_best_weights_and_evaluation_the_mode():

@@ -36,6 +36,7 @@ RECORDED = [ROOT / "experiments" / "results", ROOT / "benchmarks" / "results"]
         ["experiments.certificates.tightness", "--smoke"],
         ["experiments.certificates.isometry", "--smoke"],
         ["experiments.denoising.run", "--smoke"],
+        ["experiments.denoising.shifts", "--smoke"],
         ["experiments.dynamics.reach", "--smoke"],
         ["experiments.dynamics.steep", "--smoke"],
         ["experiments.dynamics.steady", "--smoke"],

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import hypot
+from statistics import median
 from typing import Any
 
 from experiments.denoising.config import read as read_config
@@ -55,7 +57,18 @@ def rates(_: dict[str, Any]) -> Iterator[Cells]:
             yield [f"`{name}`", *(f"{found[r]:.2f}" if r in found else "" for r in tried)]
 
 
+def shifts(result: dict[str, Any]) -> Iterator[Cells]:
+    """How far shots and means of the test pictures are apart, and what that costs."""
+    yield ["", "median", "largest"]
+    rows = result["rows"]
+    lengths = sorted(hypot(row["down"], row["right"]) for row in rows)
+    gains = sorted(row["psnr_moved"] - row["psnr"] for row in rows)
+    for words, values in (("shift [pixels]", lengths), ("PSNR it costs [dB]", gains)):
+        yield [words, f"{median(values):.2f}", f"{values[-1]:.2f}"]
+
+
 TABLES = {
+    "denoising_shifts": ("denoising_shifts", shifts),
     "denoising_models": ("denoising", models),
     "denoising_sizes": ("denoising", by_size),
     "denoising_rates": ("denoising", rates),
