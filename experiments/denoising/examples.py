@@ -15,7 +15,7 @@ from experiments.denoising.recorded import chosen, weights
 
 SHOWN = ("ran_paper", "mlp_50k", "cnn_50k", "ran_50k", "ran_conv_50k")
 PLACES = (0.1, 0.5, 0.9)  # among the test pictures, by how noisy they are
-SIDE = 96
+SIDE = 64
 AMPLIFIED = 8  # times the error is shown
 
 

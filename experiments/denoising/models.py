@@ -103,13 +103,15 @@ def cnn_blocks(patch: int, width: int, hidden: int, blocks: int) -> Frame:
     return _residual(patch, width, [_Block(width, hidden, nn.GELU()) for _ in range(blocks)])
 
 
-def ran_conv(patch: int, width: int, hidden: int, blocks: int) -> Frame:
+def ran_conv(
+    patch: int, width: int, hidden: int, blocks: int, denominator: str = "softplus"
+) -> Frame:
     """Return the blocks with rational units, which start as GELU, and one for each node last."""
     inner = [
-        _Block(width, hidden, ra.Rational1d(hidden, (3, 2), base="gelu", dim=-3))
+        _Block(width, hidden, ra.Rational1d(hidden, (3, 2), denominator, "gelu", dim=-3))
         for _ in range(blocks)
     ]
-    return _residual(patch, width, [*inner, ra.Rational1d(width, (3, 2), dim=-3)])
+    return _residual(patch, width, [*inner, ra.Rational1d(width, (3, 2), denominator, dim=-3)])
 
 
 def _residual(patch: int, width: int, inner: list[nn.Module]) -> Frame:
