@@ -50,6 +50,10 @@ experiments: $(READY)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	$(BIN)/python -m pip install --quiet --no-deps pygam==0.12.0 progressbar2 python-utils
 	$(BIN)/python -m experiments.stability
+	$(BIN)/python -m experiments.certificates.soundness
+	$(BIN)/python -m experiments.certificates.positivity
+	$(BIN)/python -m experiments.certificates.tightness
+	$(BIN)/python -m experiments.certificates.isometry
 	$(BIN)/python -m experiments.dynamics.reach
 	$(BIN)/python -m experiments.dynamics.steep
 	$(BIN)/python -m experiments.dynamics.steady
@@ -85,6 +89,8 @@ experiments: $(READY)
 	$(BIN)/python -m experiments.vision.ablation
 	$(BIN)/python -m experiments.vision.steps
 	$(BIN)/python -m experiments.vision.figures
+	$(BIN)/python -m experiments.denoising.run
+	$(BIN)/python -m experiments.denoising.figures
 	$(BIN)/python -m experiments.tables
 
 $(READY): pyproject.toml constraints.txt

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,11 @@ from typing import Any
 import torch
 
 import rational_anova
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 FOLDER = Path(__file__).parent / "results"
 FIGURES = Path(__file__).parents[1] / "docs" / "figures"
@@ -36,6 +42,11 @@ def write(name: str, result: dict[str, Any], quiet: bool = False) -> Path:
         shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
         print(f"wrote {shown}")
     return path
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Return what a file in TOML says."""
+    return tomllib.loads(path.read_text())
 
 
 class Log:

@@ -19,8 +19,8 @@ from experiments.discovery import tables as discovery_tables
 from experiments.dynamics import doc_tables as dynamics_tables
 from experiments.results import read
 from experiments.tabular import doc_tables as tabular_tables
-from experiments.vit import doc_tables as vit_tables
 from experiments.vision import doc_tables as vision_tables
+from experiments.vit import doc_tables as vit_tables
 
 DOCS = Path(__file__).parents[1] / "docs"
 _PLACE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.S)
@@ -84,19 +84,15 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
     **certificate_tables.TABLES,
 }
 
+# Modules that read their own files of results.
+LINED = (benchmark_tables, discovery_tables, tabular_tables, vision_tables, vit_tables)
+
 
 def render(name: str) -> str:
     """Return a table as Markdown."""
-    if name in benchmark_tables.TABLES:
-        head, *rows = benchmark_tables.lines(name)
-    elif name in discovery_tables.TABLES:
-        head, *rows = discovery_tables.lines(name)
-    elif name in tabular_tables.TABLES:
-        head, *rows = tabular_tables.lines(name)
-    elif name in vit_tables.TABLES:
-        head, *rows = vit_tables.lines(name)
-    elif name in vision_tables.TABLES:
-        head, *rows = vision_tables.lines(name)
+    own = next((each for each in LINED if name in each.TABLES), None)
+    if own is not None:
+        head, *rows = own.lines(name)
     else:
         source, make = TABLES[name]
         head, *rows = make(read(source))

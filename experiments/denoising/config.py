@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from experiments.results import read_config
 
 FILE = Path(__file__).with_name("config.toml")
 _OWN = ("family", "kind", "tuned")
@@ -38,7 +34,7 @@ class Setting(NamedTuple):
 
 def read(path: Path = FILE) -> tuple[Protocol, list[Setting]]:
     """Return what the file says."""
-    table = tomllib.loads(path.read_text())
+    table = read_config(path)
     training = table["training"]
     protocol = Protocol(**{**training, "rates": tuple(training["rates"])})
     settings = []

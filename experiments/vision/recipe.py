@@ -10,12 +10,8 @@ from typing import Any, Protocol
 from torch import nn
 
 import rational_anova as ra
+from experiments.results import read_config
 from rational_anova.budgets import IMAGE_FAMILIES
-
-try:
-    import tomllib
-except ModuleNotFoundError:  # Python 3.10; pytest brings it there
-    import tomli as tomllib
 
 FOLDER = Path(__file__).parent
 CLASSES = 10
@@ -135,7 +131,7 @@ class Recipe:
 
 def read(name: str = "accuracy") -> Recipe:
     """Return the recipe of a file in this folder."""
-    given = tomllib.loads((FOLDER / f"{name}.toml").read_text())
+    given = read_config(FOLDER / f"{name}.toml")
     data = {
         name: Data(tuple(each["shape"]), tuple(each["budgets"]), each["flip"])
         for name, each in given["data"].items()

@@ -10,30 +10,25 @@ call goes on. Needs transformers 5 and RAN_DATA (--smoke does not).
 from __future__ import annotations
 
 import functools
-import sys
 from pathlib import Path
 from typing import Any
 
 import torch
 
 import rational_anova as ra
+from experiments.results import read_config
 from experiments.table import Row, Table, arguments, run
 from experiments.vit import data as sources
 from experiments.vit.models import KINDS, TRAINED, Settings, build
 from experiments.vit.training import train
 from rational_anova import images
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 KEY = ("kind", "seed")
 
 
 def recipe(name: str) -> Settings:
     """Return a recipe of this folder."""
-    return tomllib.loads((Path(__file__).parent / f"{name}.toml").read_text())
+    return read_config(Path(__file__).parent / f"{name}.toml")
 
 
 @functools.lru_cache(maxsize=1)
