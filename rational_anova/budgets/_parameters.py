@@ -92,7 +92,7 @@ def conv_parameters(channels: int, widths: Sequence[int], unit: int = 0) -> int:
 
     Example:
         >>> conv_parameters(3, (8, 16))
-        4440
+        4344
     """
     inputs = [channels, *widths[:-1]]
     return sum(
