@@ -164,6 +164,24 @@ def test_in_a_thread_there_is_no_timer():
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
+def test_a_time_limit_is_not_lost_in_a_finaliser():
+    """Nothing can be raised out of one: Python would print it and go on."""
+
+    class Slow:
+        def __del__(self):
+            end = time.monotonic() + 0.3
+            while time.monotonic() < end:
+                pass
+
+    def work():
+        Slow()
+        while True:
+            pass
+
+    assert within(0.05, work, "late") == "late"
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
 def test_time_limit():
     def forever():
         while True:

@@ -540,7 +540,12 @@ def test_onnx_units(kind, to_onnx):
     run = to_onnx(bank, torch.randn(4, FEATURES))
     for rows in (1, 3, 50):
         x = 2 * torch.randn(rows, FEATURES, generator=torch.Generator().manual_seed(rows))
-        assert_same([run(x)], [bank(x).detach()], 1e-5, 1e-5)
+        found, expected = run(x), bank(x).detach()
+        if kind == "polynomial":  # near a pole any rounding is enlarged, without a limit
+            calm = expected.abs() < 1e3
+            assert calm.double().mean() > 0.99
+            found, expected = found[calm], expected[calm]
+        assert_same([found], [expected], 1e-5, 1e-5)
     large = torch.tensor([[1e4, -1e4, 1e4], [-1e4, 1e4, 1e4], [1e4, 1.0, -1.0]])
     assert_same([run(large)], [bank(large).detach()], 1e-5, 1e-5)
     odd = torch.tensor([[torch.nan, 1.0, -1.0], [1.0, torch.inf, -torch.inf], [0.0, -0.0, 1e-30]])

@@ -18,6 +18,25 @@ def _root(q: Any) -> Any:
     return mp.sqrt(q * q + 1)
 
 
+def _cubic(z: Any) -> Any:
+    """Return tanh's argument in the approximation of GELU."""
+    return mp.sqrt(2 / mp.pi) * (z + mp.mpf("0.044715") * z**3)
+
+
+def _tanh_slope(z: Any) -> Any:
+    inner = mp.sqrt(2 / mp.pi) * (1 + 3 * mp.mpf("0.044715") * z * z)
+    return (1 + mp.tanh(_cubic(z))) / 2 + z / 2 * mp.sech(_cubic(z)) ** 2 * inner
+
+
+def _steep(z: Any) -> Any:
+    return mp.mpf(1702) / 1000 * z  # CLIP's GELU
+
+
+def _quick_slope(z: Any) -> Any:
+    s = _sigmoid(_steep(z))
+    return s + _steep(z) * s * (1 - s)
+
+
 # value and slope; at a kink, the slope to the right
 PSI = {
     "softplus": (lambda q: mp.log1p(mp.exp(q)), _sigmoid),
@@ -32,6 +51,8 @@ BASE = {
     "mean": (lambda z: z, lambda z: 1),
     "zero": (lambda z: 0, lambda z: 0),
     "gelu": (lambda z: z * mp.ncdf(z), lambda z: mp.ncdf(z) + z * mp.npdf(z)),
+    "gelu_tanh": (lambda z: z / 2 * (1 + mp.tanh(_cubic(z))), _tanh_slope),
+    "quick_gelu": (lambda z: z * _sigmoid(_steep(z)), _quick_slope),
     "silu": (lambda z: z * _sigmoid(z), lambda z: _sigmoid(z) * (1 + z * _sigmoid(-z))),
     "relu": (lambda z: max(z, 0), lambda z: 1 if z > 0 else 0),
     "tanh": (mp.tanh, lambda z: mp.sech(z) ** 2),

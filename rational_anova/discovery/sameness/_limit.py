@@ -5,14 +5,25 @@ from __future__ import annotations
 import signal
 import threading
 import time
+import weakref
 from collections.abc import Callable
-from typing import Any, TypeVar
+from types import FrameType
+from typing import TypeVar
 
 T = TypeVar("T")
 
 
 class _TimeIsUp(BaseException):
     """Not an Exception, so that no `except Exception` on the way holds it up."""
+
+
+def _in_callback(frame: FrameType | None) -> bool:
+    """Say whether an exception would be lost: in callbacks of weak references and finalisers."""
+    while frame is not None:
+        if frame.f_code.co_filename == weakref.__file__ or frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def within(seconds: float, work: Callable[[], T], otherwise: T, short: bool = False) -> T:
@@ -30,12 +41,13 @@ def within(seconds: float, work: Callable[[], T], otherwise: T, short: bool = Fa
         except Exception:
             return otherwise
 
-    def stop(*_: Any) -> None:
-        raise _TimeIsUp
+    def stop(_: int, frame: FrameType | None) -> None:
+        if not _in_callback(frame):
+            raise _TimeIsUp
 
     begun = time.monotonic()
     handler = signal.signal(signal.SIGALRM, stop)
-    # It rings again and again, because the first ring may be lost in a callback.
+    # It rings again and again, because nothing can be raised out of a callback.
     left, interval = signal.setitimer(signal.ITIMER_REAL, seconds, 0.05)
     try:
         try:
