@@ -40,13 +40,14 @@ def _data(name: str) -> sources.Memory | sources.Folders:
 def work(kind: str, seed: int, name: str, folder: Path | None = None, made: Any = None) -> Row:
     """Train one model."""
     settings, data = made if made is not None else (recipe(name), _data(name))
-    model = build(kind, settings["model"], settings["kinds"], seed)
+    own = dict(settings.get("variants", {}).get(kind, {}))  # a kind with rates of its own
+    model = build(own.pop("kind", kind), settings["model"], settings["kinds"], seed)
     checkpoint = None if folder is None else folder / f"{name}_{kind}_{seed}.pt"
     size = settings["model"]["image_size"]
     flops = ra.count_flops(model, (1, 3, size, size)).total
     print(f"{kind}, seed {seed}", flush=True)
     classes = settings["model"]["num_labels"]
-    found = train(model, data, settings["train"], classes, seed, checkpoint)
+    found = train(model, data, {**settings["train"], **own}, classes, seed, checkpoint)
     parameters = ra.count_parameters(model)
     row = {"kind": kind, "seed": seed, "parameters": parameters, "flops": flops, **found}
     return {**row, "epochs": settings["train"]["epochs"], "torch": torch.__version__}
@@ -73,17 +74,21 @@ def smoke() -> None:
 def main() -> None:
     parser = arguments(__doc__, jobs=1)
     parser.add_argument("--recipe", default="cifar10")
-    parser.add_argument("--kinds", nargs="+", default=list(TRAINED), choices=KINDS)
+    parser.add_argument("--kinds", nargs="+", help="all by default, the recipe's variants included")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--checkpoints", type=Path, help="a folder to keep unfinished runs in")
     options = parser.parse_args()
     if options.smoke:
         smoke()
         return
+    variants = recipe(options.recipe).get("variants", {})
+    kinds = options.kinds or [*TRAINED, *variants]
+    if unknown := set(kinds) - {*KINDS, *variants}:
+        parser.error(f"no kind {sorted(unknown)[0]!r}; there are {', '.join((*KINDS, *variants))}")
     tasks = [
         {"kind": kind, "seed": seed, "name": options.recipe, "folder": options.checkpoints}
         for seed in options.seeds
-        for kind in options.kinds
+        for kind in kinds
     ]
     run(Table(options.recipe, KEY, study="vit"), work, tasks, options.jobs)
 

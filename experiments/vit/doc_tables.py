@@ -106,8 +106,9 @@ def tune() -> Iterator[Cells]:
     yield ["model", "parameters", "seeds", "test accuracy", "test log loss", "held-out log loss",
            "mean gate, largest layer", "seconds"]  # fmt: skip
     rows = [row for row in rows_of("minilm") if row["part"] == "tune"]
-    both = [row for row in rows if sum(row["seed"] == other["seed"] for other in rows) == 2]
-    for kind, found in _by(both, "kind").items():
+    kinds = len({row["kind"] for row in rows})
+    whole = [row for row in rows if sum(row["seed"] == other["seed"] for other in rows) == kinds]
+    for kind, found in _by(whole, "kind").items():
         yield [
             kind, f"{int(found[0]['parameters']):,}", str(len(found)),
             _spread(found, "accuracy", 100), _spread(found, "test_loss", 1, 3),

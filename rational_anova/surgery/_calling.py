@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.conv import _ConvNd
 
 from ..budgets import FlopCount, count_flops
-from ._places import Place
+from ._places import Place, linear_map
+from ._trial import listening
 
 Inputs = Tensor | Sequence[Any] | Mapping[str, Any]
 
@@ -39,15 +42,37 @@ def operations(model: nn.Module, inputs: Inputs | None) -> FlopCount | None:
     return None if inputs is None else count_flops(_Bound(model, inputs), torch.empty(0))
 
 
-def widths(model: nn.Module, places: Sequence[Place], inputs: Inputs) -> dict[str, int]:
-    """Run the model once and return, by name, the last axis of what each activation was given."""
-    seen: dict[str, int] = {}
+def widths(model: nn.Module, places: Sequence[Place], inputs: Inputs) -> dict[str, tuple[int, int]]:
+    """Run the model once and return, by name, how many channels each activation has, on which axis.
+
+    The axis is that of the last linear map or convolution that ran before, if the sizes agree;
+    otherwise the last one, if there are no axes of an image.
+    """
+    seen: dict[str, tuple[int, int]] = {}
+    last: list[tuple[int, int]] = []  # axes and outputs of the last map; axes 0 for any number
+
+    def told(place: Place, x: Tensor) -> None:
+        dim = _axis(place, x, last)
+        channels = x.shape[dim]
+        before = seen.setdefault(place.name, (channels, dim))
+        if before != (channels, dim):
+            raise ValueError(
+                f"{place.name} is given {before[0]} channels once and {channels} another time; "
+                "leave it out by where="
+            )
+
     modes = {module: module.training for module in model.modules()}
     try:
         model.eval()
         with torch.no_grad(), contextlib.ExitStack() as stack:
+            for module in modes:
+                ran = _outputs(module)
+                if ran is not None:
+                    hook = module.register_forward_hook(lambda *_, ran=ran: last.append(ran))
+                    stack.callback(hook.remove)
             for place in places:
-                stack.enter_context(_listening(place, seen))
+                note = functools.partial(told, place)
+                stack.enter_context(listening(place.holder, place.attribute, note))
             call(model, inputs)
     finally:
         for module, mode in modes.items():
@@ -55,30 +80,25 @@ def widths(model: nn.Module, places: Sequence[Place], inputs: Inputs) -> dict[st
     return seen
 
 
-@contextlib.contextmanager
-def _listening(place: Place, seen: dict[str, int]) -> Iterator[None]:
-    def note(x: Tensor) -> None:
-        size = x.shape[-1]
-        if seen.setdefault(place.name, size) != size:
-            raise ValueError(
-                f"{place.name} is given {seen[place.name]} channels once and {size} another time; "
-                "leave it out by where="
-            )
+def _outputs(module: nn.Module) -> tuple[int, int] | None:
+    """How many axes the outputs of a convolution have (0: any, of a linear map), and how many."""
+    if isinstance(module, _ConvNd):
+        return len(module.kernel_size) + 2, module.out_channels
+    found = linear_map(module)
+    return None if found is None else (0, found.outputs)
 
-    if isinstance(place.activation, nn.Module):
-        handle = place.activation.register_forward_pre_hook(lambda _, args: note(args[0]))
-        try:
-            yield
-        finally:
-            handle.remove()
-        return
 
-    def listener(x: Tensor, *args: Any, **kwargs: Any) -> Any:
-        note(x)
-        return place.activation(x, *args, **kwargs)
-
-    vars(place.holder)[place.attribute] = listener
-    try:
-        yield
-    finally:
-        vars(place.holder)[place.attribute] = place.activation
+def _axis(place: Place, x: Tensor, last: list[tuple[int, int]]) -> int:
+    """The axis of the channels in what an activation is given."""
+    axes, outputs = last[-1] if last else (0, 0)
+    convolved = axes == x.dim()
+    second, final = convolved and x.shape[1] == outputs, x.shape[-1] == outputs
+    if second and not final:
+        return 1
+    if second or (not final and (convolved or x.dim() > 3)):
+        raise ValueError(
+            f"{place.name} is given a tensor of shape {tuple(x.shape)}, and the map before it does "
+            "not tell which axis holds the channels: pass inputs= of another size, or leave it out "
+            "by where="
+        )
+    return -1

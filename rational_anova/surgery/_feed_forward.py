@@ -13,12 +13,10 @@ from ..topology import Topology
 from ._calling import Inputs
 from ._places import Place, find, linear_map
 from ._recognise import describe, recognise
-from ._replace import Where, matches, refuse_converted
+from ._replace import Where, listed, matches, refuse_converted
 from ._report import SurgeryReport, perform
 from ._swap import Swap
-
-_ROWS = 8
-_CLOSE = 1e-4  # of two ways to compute one layer in float32
+from ._whole import check_alone, check_same
 
 
 def replace_feed_forward_(
@@ -56,11 +54,12 @@ def replace_feed_forward_(
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be an nn.Module, got {type(model).__name__}")
+    where = listed(where)
     places = [p for p in find(model) if p.channels is not None and matches(where, p.path)]
     done = [p.path for p in places if p.converted]
     refuse_converted(model, done, [p.path for p in places if not p.converted])
-    whole = [place for place in places if place.path and _parts(place) is not None]
-    missed = sorted({place.path for place in places} - {place.path for place in whole})
+    whole = {place.path: place for place in places if place.path and _parts(place) is not None}
+    missed = sorted({place.path for place in places} - set(whole))
     if missed:
         raise ValueError(
             f"{', '.join(missed[:3])}{', ...' if len(missed) > 3 else ''} in "
@@ -74,7 +73,8 @@ def replace_feed_forward_(
         )
     parents = dict(model.named_modules())
     swaps = []
-    for place in whole:
+    for place in whole.values():
+        check_alone(model, place.path, place.holder)
         new = _built(place, topology, options)
         parent = parents[place.path.rpartition(".")[0]]
         swaps.append(Swap(parent, place.path, place.holder, new))
@@ -104,19 +104,25 @@ def _built(
     first, second = (_matrix(part) for part in parts)
     (weight, bias), (read, shift) = first, second
     sizes = (weight.shape[1], weight.shape[0], read.shape[0])
-    common = {"base": base, "bias": bias is not None, **given}
-    common |= {"device": weight.device, "dtype": weight.dtype}
     if (bias is None) != (shift is None):
         raise ValueError(f"{place.path} has a bias in one of its linear maps only")
+    if given.get("bias", bias is not None) != (bias is not None):
+        has = "no bias" if bias is None else "biases"
+        raise ValueError(
+            f"bias={given['bias']} cannot be chosen: the maps of {place.path} have {has}"
+        )
+    common = {"base": base, "bias": bias is not None, **given}
+    common |= {"device": weight.device, "dtype": weight.dtype}
     plus = topology is not None
     new = RANFFNPlus(*sizes, topology, **common) if plus else RANFFN(*sizes, **common)
-    with torch.no_grad():
-        new.fc1.weight.copy_(weight)
-        new.fc2.weight[:, : read.shape[1]].copy_(read)
-        if bias is not None and shift is not None:
-            new.fc1.bias.copy_(bias)
-            new.fc2.bias.copy_(shift)
-    _same(place, new)
+    for old, mine in ((weight, new.fc1.weight), (bias, new.fc1.bias), (shift, new.fc2.bias)):
+        if old is not None:
+            _carry(old, mine)
+    _carry(read, new.fc2.weight)
+    for part, own in zip(parts, (new.fc1, new.fc2), strict=True):
+        for name, parameter in own.named_parameters():  # new columns, of pairs, are frozen too
+            parameter.requires_grad_(getattr(part, name).requires_grad)
+    check_same(place.path, place.holder, new)
     rates = {m.p for m in place.holder.modules() if isinstance(m, nn.Dropout)} - {0.0}
     if rates and "dropout" not in given:
         raise ValueError(
@@ -133,26 +139,7 @@ def _matrix(part: nn.Module) -> tuple[Tensor, Tensor | None]:
     return (weight if isinstance(part, nn.Linear) else weight.T), bias  # type: ignore[return-value]
 
 
-def _same(place: Place, new: RANFFN | RANFFNPlus) -> None:
-    """Raise unless a layer and its replacement compute the same."""
-    weight = new.fc1.weight
-    x = torch.randn(_ROWS, 4, new.features, generator=torch.Generator().manual_seed(0))
-    x = x.to(weight)
-    modes = {module: module.training for module in place.holder.modules()}
-    try:
-        place.holder.eval()
-        with torch.no_grad():
-            old = place.holder(x)
-            error = (old - new.eval()(x)).abs().max() / (1 + old.abs().max())
-    except Exception as problem:
-        raise ValueError(
-            f"{place.path} cannot be called on a tensor of its width alone: {problem}"
-        ) from problem
-    finally:
-        for module, mode in modes.items():
-            module.training = mode
-    if weight.dtype in (torch.float32, torch.float64) and not error <= _CLOSE:
-        raise ValueError(
-            f"{place.path} computes something else than fc2(act(fc1(x))): it differs by "
-            f"{float(error):.2g}; use replace_activations_, which keeps what is around"
-        )
+def _carry(old: Tensor, new: Tensor) -> None:
+    """Copy weights into the first columns of others."""
+    with torch.no_grad():
+        (new if new.dim() == 1 else new[:, : old.shape[1]]).copy_(old)

@@ -10,8 +10,10 @@ from typing import Any, TypeVar
 
 from torch import nn
 
-from ..units import Rational1d, RationalUnit
+from ..units import Rational1d
 from . import _record as record
+from ._fitting import check_found, check_place, refuse_unplanned, saved_names
+from ._places import find
 from ._report import SurgeryReport, perform
 from ._shared import SharedUnit
 from ._swap import Swap
@@ -59,6 +61,7 @@ def load_converted(folder: str | os.PathLike[str], cls: type[M], **options: Any)
         raise FileNotFoundError(f"no config.json in {folder}, so no saved model")
     config = json.loads(path.read_text())
     if record.KEY not in config:
+        refuse_unplanned(saved_names(path.parent), folder)
         raise ValueError(
             f"{path} records no surgery: this model was saved unconverted, and its own "
             "from_pretrained reads it"
@@ -84,7 +87,7 @@ def load_converted(folder: str | os.PathLike[str], cls: type[M], **options: Any)
     except RuntimeError as error:
         raise ValueError(f"the weights in {folder} do not fit its surgery: {error}") from error
     model.__class__ = cls
-    _check_found(model, found, folder)
+    check_found(model, found, folder)
     for swap, entry in zip(made, entries, strict=True):
         _restore_buffers(swap.new, record.built(entry, path))
     return model
@@ -94,22 +97,26 @@ def _swaps(model: nn.Module, entries: list[dict[str, Any]], source: object) -> l
     """Build what the entries describe, with the dtype and device of what stands beside it."""
     swaps: dict[str, Swap] = {}
     modules = dict(model.named_modules())
+    places = find(model)
     for entry in entries:
         name = _place(modules, entry["name"], type(model).__name__, source)
         path, _, attribute = name.rpartition(".")
         holder = modules[path]
         old = getattr(holder, attribute)
-        if _converted(old):
+        if record.is_converted(old):
             raise ValueError(
                 f"{name} in {type(model).__name__} is rational already; the surgery in {source} "
                 "needs the model as it was before"
             )
         if entry["shared"] is not None:
-            owner = swaps[entry["shared"]]
-            assert isinstance(owner.new, Rational1d)
+            owner = swaps.get(entry["shared"])
+            if owner is None or not isinstance(owner.new, Rational1d):
+                raise ValueError(f"{source} is damaged: no unit at {entry['shared']} for {name}")
+            check_place(places, name, old, owner.new, source)
             swaps[entry["name"]] = Swap(holder, name, old, SharedUnit(owner.new), owner.name)
             continue
         new = record.built(entry, source)
+        check_place(places, name, old, new, source)
         beside = next((p for p in holder.parameters() if p.is_floating_point()), None)
         if beside is not None and not beside.is_meta:
             new.to(device=beside.device, dtype=beside.dtype)
@@ -125,12 +132,6 @@ def _restore_buffers(unit: nn.Module, fresh: nn.Module) -> None:
             here = unit.get_buffer(name)
             path, _, last = name.rpartition(".")
             unit.get_submodule(path)._buffers[last] = buffer.to(here.device)
-
-
-def _converted(old: Any) -> bool:
-    return isinstance(old, nn.Module) and any(
-        isinstance(part, RationalUnit | SharedUnit) for part in old.modules()
-    )
 
 
 def _place(modules: Mapping[str, nn.Module], name: str, model: str, source: object) -> str:
@@ -151,14 +152,3 @@ def _variants(modules: Mapping[str, nn.Module], name: str) -> Iterable[str]:
     if base:
         yield name.removeprefix(f"{base}.")
         yield f"{base}.{name}"
-
-
-def _check_found(model: nn.Module, found: Mapping[str, Any], folder: object) -> None:
-    """Raise where a unit's weights were not in the files: it would be at its start, unlearned."""
-    units = {name for name, part in model.named_modules() if _converted(part)}
-    lost = sorted(k for k in found.get("missing_keys", ()) if k.rpartition(".")[0] in units)
-    if lost:
-        raise ValueError(
-            f"the weights in {folder} do not fit its surgery: {', '.join(lost[:3])} "
-            f"{'are' if len(lost) > 1 else 'is'} missing"
-        )

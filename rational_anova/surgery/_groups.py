@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from .. import _validation as check
 from ..units import RationalUnit
-from ._shared import SharedUnit
+from ._depths import depths
 
 
 def parameter_groups(
@@ -35,7 +35,9 @@ def parameter_groups(
         gate_rate: the gates' rate, as a multiple.
         denominator_decay: weight decay of the denominators.
         layer_decay: factor on the rates from each block to the one below, and once more for what
-            comes before the first block; 1 for equal rates.
+            comes before the first block; 1 for equal rates. Blocks are modules of one kind in a
+            list, with units or without; those of stages are counted on, those of an encoder and a
+            decoder apart.
 
     Example:
         >>> import torch
@@ -60,11 +62,16 @@ def parameter_groups(
         ),
         "gate": (check.nonnegative(gate_rate, "gate_rate"), 0.0),
     }
-    roles, depths = _roles(model), _depths(model)
+    roles, below = _roles(model), depths(model) if factor != 1 else {}
+    if factor != 1 and not below:
+        raise ValueError(
+            f"layer_decay={layer_decay} cannot be done: {type(model).__name__} has no blocks in an "
+            "nn.ModuleList or nn.Sequential; leave it at 1"
+        )
     found: dict[tuple[str, int], list[Tensor]] = {}
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
-            depth = depths.get(name, 0) if factor != 1 else 0
+            depth = below.get(name, 0)
             found.setdefault((roles[name], depth), []).append(parameter)
     order = {role: n for n, role in enumerate(rates)}
     return [
@@ -91,51 +98,3 @@ def _roles(model: nn.Module) -> dict[str, str]:
         name: known.get(id(p), "weight" if p.dim() > 1 else "vector")
         for name, p in model.named_parameters()
     }
-
-
-def _depths(model: nn.Module) -> dict[str, int]:
-    """Return for each parameter by name how many blocks lie above it.
-
-    What the model registers before the blocks is below the first of them, what it registers behind
-    is at the top.
-    """
-    stacks = _stacks(model)
-    depths: dict[str, int] = {}
-    waiting: list[str] = []
-    for name, _ in model.named_parameters():
-        path = next((p for p in stacks if name.startswith(p)), None)
-        if path is None:
-            waiting.append(name)
-            continue
-        blocks = stacks[path]
-        depths |= dict.fromkeys(waiting, len(blocks))
-        waiting = []
-        depths[name] = len(blocks) - 1 - blocks.index(name[len(path) :].split(".")[0])
-    return depths
-
-
-def _stacks(model: nn.Module) -> dict[str, list[str]]:
-    """Return the lists of blocks: for the start of the names in each, the names of its blocks.
-
-    Blocks hold units. Of lists within lists (experts in a block, the blocks of a whole that is a
-    sequence) the one with the most blocks counts.
-    """
-    found = {
-        f"{path}." if path else "": stack
-        for path, stack in model.named_modules()
-        if isinstance(stack, nn.ModuleList | nn.Sequential) and _blocks(stack)
-    }
-    chosen: dict[str, list[str]] = {}
-    for path in sorted(found, key=lambda path: -_blocks(found[path])):
-        if not any(path.startswith(other) or other.startswith(path) for other in chosen):
-            chosen[path] = list(found[path]._modules)
-    return chosen
-
-
-def _blocks(stack: nn.Module) -> int:
-    """How many modules in a list hold units, and are none themselves."""
-    kinds = (RationalUnit, SharedUnit)
-    return sum(
-        not isinstance(block, kinds) and any(isinstance(part, kinds) for part in block.modules())
-        for block in stack.children()
-    )

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import nn
 
 from ..functional import BASES
 from ..units import Rational1d
 from ._places import Place
-from ._recognise import describe, recognise, values
+from ._recognise import describe, recognise, settled, values
 from ._swap import Swap
 
 
@@ -55,7 +53,7 @@ def unit_for(
         place.channels,
         base=base or "identity",
         groups=groups,
-        init="base" if init == "base" else (base or _function(place)),
+        init="base" if init == "base" else (base or settled(place.activation)),
         dim=place.dim,
         device=weight.device,
         dtype=weight.dtype if weight.is_floating_point() else None,
@@ -80,11 +78,3 @@ def alike(place: Place, swaps: list[Swap]) -> Rational1d | None:
         ):
             return copy.deepcopy(unit)
     return None
-
-
-def _function(place: Place) -> Callable[..., torch.Tensor]:
-    """The activation to fit to, in evaluation mode."""
-    activation = place.activation
-    if isinstance(activation, nn.Module):
-        return type(activation).forward.__get__(activation)  # no hooks of the model
-    return activation

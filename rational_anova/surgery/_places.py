@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -19,6 +19,7 @@ from ..networks import RANFFN, RANFFNPlus
 from ..units import Rational1d, RationalUnit
 from ._recognise import Activation, is_activation
 from ._shared import SharedUnit
+from ._trial import shapes
 
 # Attributes that hold a plain function, such as BERT's `intermediate_act_fn`.
 _NAME = re.compile(r"act|nonlin|gelu|relu|silu|swish|tanh", re.I)
@@ -36,7 +37,10 @@ class Linear:
 
 @dataclass(frozen=True)
 class Place:
-    """An activation in a model; `channels` is None where its width has not been seen."""
+    """An activation in a model; `channels` is None where its width has not been seen.
+
+    `doubt` says why the linear maps beside it do not suffice to tell the width.
+    """
 
     holder: nn.Module
     path: str
@@ -45,6 +49,7 @@ class Place:
     channels: int | None
     dim: int = -1
     weight: torch.Tensor | None = None
+    doubt: str | None = None
 
     @property
     def name(self) -> str:
@@ -54,7 +59,7 @@ class Place:
     @property
     def converted(self) -> bool:
         """Whether a rational unit is there already."""
-        return isinstance(self.activation, Rational1d | SharedUnit)
+        return _is_unit(self.activation)
 
 
 def find(model: nn.Module) -> list[Place]:
@@ -63,7 +68,8 @@ def find(model: nn.Module) -> list[Place]:
     return [
         place
         for path, holder in modules.items()
-        if not isinstance(holder, RationalUnit | SharedUnit)
+        # Some activations hold a function, which is theirs alone.
+        if not isinstance(holder, RationalUnit | SharedUnit) and not is_activation(holder)
         for place in _places(modules, path, holder)
     ]
 
@@ -84,19 +90,64 @@ def _places(modules: dict[str, nn.Module], path: str, holder: nn.Module) -> Iter
     found = list(_activations(holder))
     if not found:
         return
-    beside = None if isinstance(holder, nn.Sequential) else _around(modules, path, holder)
+    if isinstance(holder, nn.Sequential):
+        yield from (_in_sequence(holder, path, *what) for what in found)
+        return
+    beside = _around(modules, path, holder)
+    if beside is None:
+        yield from (_place(holder, path, *what, None, None) for what in found)
+        return
+    channels, first = beside
+    left = [attribute for attribute, old in found if not _is_unit(old)]
+    seen = shapes(holder, left, first.inputs, first.dim) if left else None
     for attribute, activation in found:
-        near = _between(holder, attribute) if isinstance(holder, nn.Sequential) else beside
-        if near is None:
-            yield Place(holder, path, attribute, activation, None)
-        else:
-            channels, first = near
-            yield Place(holder, path, attribute, activation, channels, first.dim, first.weight)
+        place = _place(holder, path, attribute, activation, channels, first)
+        if not place.converted:
+            sure = len(left) == 1 and first.outputs == channels
+            place = _told(place, first, None if seen is None else seen[attribute], sure)
+        yield place
+
+
+def _place(
+    holder: nn.Module,
+    path: str,
+    attribute: str,
+    activation: Activation,
+    channels: int | None,
+    first: Linear | None,
+) -> Place:
+    if channels is None or first is None:
+        return Place(holder, path, attribute, activation, None)
+    return Place(holder, path, attribute, activation, channels, first.dim, first.weight)
+
+
+def _told(place: Place, first: Linear, given: list[tuple[int, ...]] | None, sure: bool) -> Place:
+    """A place with the width that its layer gave it, called alone.
+
+    Other activations may stand in a layer, such as one behind its second map: these are none of
+    the hidden channels, and have no width here.
+    """
+    if not given:  # the layer cannot be called alone, or does not call the activation then
+        why = (
+            f"{place.name} may be given {place.channels} channels or others: pass inputs= to see it"
+        )
+        return place if sure else replace(place, doubt=why)
+    sizes = sorted({shape[first.dim] for shape in given})
+    if len(sizes) > 1:
+        why = f"{place.name} is given {sizes[0]} channels once and {sizes[1]} another time"
+        return replace(place, doubt=why)
+    if sizes[0] in (place.channels, first.outputs):
+        return replace(place, channels=sizes[0])
+    return Place(place.holder, place.path, place.attribute, place.activation, None)
+
+
+def _is_unit(activation: Any) -> bool:
+    return isinstance(activation, Rational1d | SharedUnit)
 
 
 def _activations(holder: nn.Module) -> Iterator[tuple[str, Activation]]:
     for name, child in _children(holder).items():
-        if isinstance(child, Rational1d | SharedUnit) or is_activation(child):
+        if _is_unit(child) or is_activation(child):
             yield name, child
     for name, value in vars(holder).items():
         plain = callable(value) and not isinstance(value, nn.Module) and not name.startswith("_")
@@ -104,15 +155,21 @@ def _activations(holder: nn.Module) -> Iterator[tuple[str, Activation]]:
             yield name, value
 
 
-def _between(holder: nn.Sequential, attribute: str) -> tuple[int, Linear] | None:
-    """Channels of an activation in a sequence, and the linear map before it."""
+def _in_sequence(holder: nn.Sequential, path: str, attribute: str, activation: Activation) -> Place:
+    """The place of an activation in a sequence, with channels if it is between linear maps."""
     children = _children(holder)
     here = list(children).index(attribute)
     parts = list(children.values())
     before, after = _next_map(parts[:here][::-1]), _next_map(parts[here + 1 :])
     if before is None or after is None or after.inputs != before.outputs:
-        return None
-    return before.outputs, before
+        return _place(holder, path, attribute, activation, None, None)
+    place = _place(holder, path, attribute, activation, before.outputs, before)
+    if place.converted:
+        return place
+    start = max(n for n in range(here) if linear_map(parts[n]) is not None)
+    last = str(here - start)
+    seen = shapes(nn.Sequential(*parts[start : here + 1]), [last], before.inputs, before.dim)
+    return _told(place, before, None if seen is None else seen[last], sure=True)
 
 
 def _next_map(modules: list[nn.Module]) -> Linear | None:

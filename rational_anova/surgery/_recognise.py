@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..functional import BASES
+from ._trial import bare
 
 Activation = Callable[[Tensor], Tensor]
 
@@ -23,30 +24,31 @@ _LINEAR = ("identity", "mean", "zero")
 def values(activation: Activation) -> Tensor | None:
     """Return the activation on a grid in float64, or None where it is no function of one number.
 
-    A module is asked in evaluation mode, and left in the mode it was in. That it acts on each
-    number alone is seen from a second order of the same numbers.
+    That it acts on each number alone is seen from a second order of the same numbers.
     """
     x = _grid()
-    order = torch.arange(_POINTS - 1, -1, -1)
-    inside = activation.modules() if isinstance(activation, nn.Module) else ()
-    modes = {module: module.training for module in inside}
+    order = torch.arange(_POINTS - 1, -1, -1, device="cpu")
     try:
-        with torch.no_grad(), warnings.catch_warnings():
+        with torch.no_grad(), torch.device("cpu"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for module in modes:
-                module.training = False
+            function = settled(activation)
             # Copies: an activation may work in place.
-            y, turned = activation(x.clone()), activation(x[order].unsqueeze(-1))
+            y, turned = function(x.clone()), function(x[order].unsqueeze(-1))
     except Exception:  # whatever a callable that is no activation may raise
         return None
-    finally:
-        for module, mode in modes.items():
-            module.training = mode
     if not isinstance(y, Tensor) or y.shape != x.shape or not isinstance(turned, Tensor):
         return None
     if turned.shape != (_POINTS, 1) or not y.isfinite().all():
         return None
     return y if torch.allclose(turned[:, 0], y[order], rtol=1e-9, atol=1e-12) else None
+
+
+def settled(activation: Activation) -> Activation:
+    """Return an activation as it evaluates; a module's copy, which has its state to itself."""
+    if not isinstance(activation, nn.Module):
+        return activation
+    forward: Activation = bare(activation).cpu().eval().forward
+    return forward
 
 
 def recognise(activation: Activation) -> str | None:

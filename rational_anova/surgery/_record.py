@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from torch import nn
 
 from .. import serialization
+from ..units import RationalUnit
 from ._shared import SharedUnit
 from ._swap import Swap
 
@@ -27,22 +29,44 @@ def note(model: nn.Module, added: Mapping[str, Any]) -> None:
     if config is not None:
         before = getattr(config, KEY, None) or {"places": []}
         fresh = {entry["name"] for entry in added["places"]}
-        kept = [entry for entry in before["places"] if entry["name"] not in fresh]
-        places = [*kept, *added["places"]]
-        setattr(config, KEY, {"version": VERSION, "places": places})
+        # A plan may have come with the configuration of another model.
+        kept = [e for e in before["places"] if e["name"] not in fresh and _stands(model, e)]
+        _own(model, config, [*kept, *added["places"]])
 
 
 def forget(model: nn.Module, undone: Mapping[str, Any]) -> None:
     """Take a plan out of the model's configuration."""
     config = configuration(model)
-    if config is None or not hasattr(config, KEY):
-        return
-    names = {entry["name"] for entry in undone["places"]}
-    left = [entry for entry in getattr(config, KEY)["places"] if entry["name"] not in names]
-    if left:
-        setattr(config, KEY, {"version": VERSION, "places": left})
-    else:
-        delattr(config, KEY)
+    if config is not None and hasattr(config, KEY):
+        names = {entry["name"] for entry in undone["places"]}
+        _own(model, config, [e for e in getattr(config, KEY)["places"] if e["name"] not in names])
+
+
+def _own(model: nn.Module, config: Any, places: list[dict[str, Any]]) -> None:
+    """Give a model a configuration of its own with these places: models may share one object."""
+    own = copy.copy(config)
+    if places:
+        setattr(own, KEY, {"version": VERSION, "places": places})
+    elif hasattr(own, KEY):
+        delattr(own, KEY)
+    holders = [part for part in model.modules() if vars(part).get("config") is config]
+    for part in holders or [model]:
+        part.config = own
+
+
+def _stands(model: nn.Module, entry: Mapping[str, Any]) -> bool:
+    """Whether a model has units where an entry says."""
+    try:
+        return is_converted(model.get_submodule(entry["name"]))
+    except AttributeError:
+        return False
+
+
+def is_converted(old: Any) -> bool:
+    """Say whether there are units in something."""
+    return isinstance(old, nn.Module) and any(
+        isinstance(part, RationalUnit | SharedUnit) for part in old.modules()
+    )
 
 
 def configuration(model: nn.Module) -> Any:
@@ -61,7 +85,20 @@ def places(plan: Any, source: object) -> list[dict[str, Any]]:
             f"{source} has a plan of version {version!r}, this library reads {VERSION}: upgrade it "
             "with pip install --upgrade rational-anova"
         )
+    for entry in plan["places"]:
+        if not _whole(entry):
+            raise ValueError(f"{source} has a damaged entry in its plan: {entry!r}")
     return list(plan["places"])
+
+
+def _whole(entry: Any) -> bool:
+    """Whether an entry has all its parts."""
+    return (
+        isinstance(entry, Mapping)
+        and all(isinstance(entry.get(key), str) for key in ("name", "class"))
+        and isinstance(entry.get("arguments"), Mapping)
+        and isinstance(entry.get("shared", 0), str | None)
+    )
 
 
 def built(entry: Mapping[str, Any], source: object) -> nn.Module:

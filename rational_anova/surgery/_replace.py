@@ -22,12 +22,14 @@ from ._swap import Swap
 Where = str | Iterable[str] | Callable[[str], bool]
 
 _SHARES = ("channel", "layer", "model")
+# A unit that is to be the activation by itself needs more degrees than one that adds to it.
+_UNITS = {"base": ((3, 2), "softplus"), "fit": ((5, 4), "sos")}
 
 
 def replace_activations_(
     model: nn.Module,
-    degrees: tuple[int, int] = (3, 2),
-    denominator: str = "softplus",
+    degrees: tuple[int, int] | None = None,
+    denominator: str | None = None,
     *,
     share: str | int = "channel",
     init: str = "base",
@@ -44,8 +46,8 @@ def replace_activations_(
 
     Args:
         model: changed in place.
-        degrees: degrees (m, n) of the units.
-        denominator: as in `Rational1d`.
+        degrees: degrees (m, n) of the units; (3, 2), or (5, 4) for `init="fit"`.
+        denominator: as in `Rational1d`; `softplus`, or `sos` for `init="fit"`.
         share: `channel` (a unit for each hidden channel), a number of groups of neighbouring
             channels, `layer` (one unit a layer) or `model` (one unit for all layers).
         init: `base` starts at the old activation exactly: it is the unit's base, the gate is 0.
@@ -76,6 +78,9 @@ def replace_activations_(
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be an nn.Module, got {type(model).__name__}")
     check.choice(init, ("base", "fit"), "init")
+    plain, kind = _UNITS[init]
+    degrees = check.degrees(plain if degrees is None else degrees)
+    denominator = kind if denominator is None else denominator
     check.choice(denominator, DENOMINATORS, "denominator")
     if isinstance(share, str):
         check.choice(share, _SHARES, "share (a number of groups, or a name)")
@@ -86,7 +91,7 @@ def replace_activations_(
     bases = [base_of(place, init) for place in places]
     if share == "model" and len(set(bases)) > 1:
         raise ValueError(f"share='model' needs one activation in all layers, got {set(bases)}")
-    options: dict[str, Any] = {"degrees": check.degrees(degrees), "denominator": denominator}
+    options: dict[str, Any] = {"degrees": degrees, "denominator": denominator}
     options["init_range"] = init_range
     swaps: list[Swap] = []
     for place, base in zip(places, bases, strict=True):
@@ -100,6 +105,11 @@ def replace_activations_(
             unit = unit or unit_for(place, base, share, init, options)
             swaps.append(Swap(place.holder, place.name, place.activation, unit))
     return perform(model, swaps, inputs)
+
+
+def listed(where: Where | None) -> Where | None:
+    """Return names in a form that can be gone through twice."""
+    return where if where is None or callable(where) or isinstance(where, str) else list(where)
 
 
 def matches(where: Where | None, name: str) -> bool:
@@ -126,9 +136,8 @@ def refuse_converted(model: nn.Module, done: Sequence[str], left: Sequence[str])
 def _chosen(model: nn.Module, where: Where | None, inputs: Inputs | None) -> list[Place]:
     """The places to change, each with its channels; raises where there are none, or converted."""
     everywhere = find(model)
-    named = isinstance(where, str) or (where is not None and not callable(where))
-    if named and not isinstance(where, str):
-        where = list(where)  # type: ignore[arg-type]
+    where = listed(where)
+    named = where is not None and not callable(where)
     places = [p for p in everywhere if matches(where, p.name)]
     if not named:
         places = [p for p in places if p.channels is not None]
@@ -146,16 +155,19 @@ def _chosen(model: nn.Module, where: Where | None, inputs: Inputs | None) -> lis
 
 
 def _with_widths(model: nn.Module, places: list[Place], inputs: Inputs | None) -> list[Place]:
-    unseen = [place for place in places if place.channels is None]
+    unseen = [place for place in places if place.channels is None or place.doubt]
     if not unseen:
         return places
-    names = ", ".join(place.name for place in unseen[:3])
     if inputs is None:
-        raise ValueError(
-            f"the width of {names} is not told by linear maps beside it; pass inputs= to see it"
-        )
+        doubt = next((place.doubt for place in unseen if place.doubt), None)
+        names = ", ".join(place.name for place in unseen[:3])
+        why = f"the width of {names} is not told by linear maps beside it; pass inputs= to see it"
+        raise ValueError(f"{doubt or why}, or leave it out by where=")
     seen = widths(model, unseen, inputs)
     never = [place.name for place in unseen if place.name not in seen]
     if never:
         raise ValueError(f"the model did not call {', '.join(never[:3])} on the given inputs")
-    return [replace(p, channels=seen[p.name]) if p.name in seen else p for p in places]
+    return [
+        replace(p, channels=seen[p.name][0], dim=seen[p.name][1]) if p.name in seen else p
+        for p in places
+    ]

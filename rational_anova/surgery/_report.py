@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from ..budgets import FlopCount, count_parameters
 from ..units import RationalUnit
 from . import _record as record
 from ._calling import Inputs, operations
+from ._places import find
 from ._recognise import describe
 from ._shared import SharedUnit
 from ._swap import Swap
@@ -36,6 +38,8 @@ class Change:
         parameters: that came with it.
         error: largest distance of a fitted unit from the old activation over its range; 0 where
             the unit computes the same.
+        tail: of a fitted unit, the largest |unit - activation| / (1 + |x|) outside of its range, to
+            ten times of it.
     """
 
     name: str
@@ -43,6 +47,7 @@ class Change:
     new: str
     parameters: int
     error: float
+    tail: float = 0.0
 
 
 class SurgeryReport:
@@ -50,15 +55,20 @@ class SurgeryReport:
 
     Attributes:
         changes: one for each place.
+        left: names of activations that stay as they are, such as those of poolers, and of experts
+            whose weights are in one tensor.
         before: size of the model as it was.
         after: size of the model as it is.
         plan: the changes in JSON's terms, for `reapply_`. A model of Hugging Face has it in its
             `config.rational_anova`, too, which its `save_pretrained` writes.
     """
 
-    def __init__(self, model: nn.Module, swaps: list[Swap], before: Size, after: Size) -> None:
+    def __init__(
+        self, model: nn.Module, swaps: list[Swap], before: Size, after: Size, left: Iterable[str]
+    ) -> None:
         self._model, self._swaps = model, swaps
         self._undone = False
+        self.left = tuple(left)
         self.before, self.after = before, after
         self.plan: dict[str, Any] = record.plan(swaps)
         self.changes = [_change(swap) for swap in swaps]
@@ -78,11 +88,12 @@ class SurgeryReport:
         self._undone = True
 
     def __str__(self) -> str:
-        rows = [("place", "was", "is", "parameters", "error")]
+        rows = [("place", "was", "is", "parameters", "error", "tail")]
         rows += [
-            (c.name, c.old, c.new, f"{c.parameters:,}", f"{c.error:.2g}") for c in self.changes
+            (c.name, c.old, c.new, f"{c.parameters:,}", f"{c.error:.2g}", f"{c.tail:.2g}")
+            for c in self.changes
         ]
-        sizes = [max(len(row[n]) for row in rows) for n in range(5)]
+        sizes = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
         lines = [
             "  ".join(cell.ljust(size) for cell, size in zip(row, sizes, strict=True)).rstrip()
             for row in rows
@@ -95,6 +106,9 @@ class SurgeryReport:
             totals = self.before.flops.total, self.after.flops.total
             share = totals[1] / max(totals[0], 1) - 1
             lines.append(f"operations {totals[0]:,} -> {totals[1]:,} ({share:+.3%})")
+        if self.left:
+            more = f", ... ({len(self.left)} in all)" if len(self.left) > 5 else ""
+            lines.append(f"left as they are: {', '.join(self.left[:5])}{more}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -108,11 +122,12 @@ def perform(model: nn.Module, swaps: list[Swap], inputs: Inputs | None) -> Surge
     for swap in swaps:
         swap.put()
     try:
-        report = SurgeryReport(model, swaps, before, _size(model, inputs))
+        left = [place.name for place in find(model) if not place.converted]
+        report = SurgeryReport(model, swaps, before, _size(model, inputs), left)
+        record.note(model, report.plan)
     except BaseException:
         _back(swaps)
         raise
-    record.note(model, report.plan)
     return report
 
 
@@ -128,7 +143,9 @@ def _size(model: nn.Module, inputs: Inputs | None) -> Size:
 def _change(swap: Swap) -> Change:
     new = swap.new.unit if isinstance(swap.new, SharedUnit) else swap.new
     units = [module for module in new.modules() if isinstance(module, RationalUnit)]
-    error = max((u.init_error.maximum for u in units if u.init_error is not None), default=0.0)
+    fits = [unit.init_error for unit in units if unit.init_error is not None]
+    error = max((fit.maximum for fit in fits), default=0.0)
+    tail = max((fit.tail for fit in fits), default=0.0)
     text = serialization.describe(new)["class"] if len(units) > 1 or new not in units else repr(new)
     if swap.owner is not None:
         text = f"unit of {swap.owner}"
@@ -136,7 +153,7 @@ def _change(swap: Swap) -> Change:
     if isinstance(swap.old, nn.Module):
         added -= count_parameters(swap.old, trainable=False)
     old = describe(swap.old) if not _composite(swap.old) else type(swap.old).__name__
-    return Change(swap.name, old, text, added, error)
+    return Change(swap.name, old, text, added, error, tail)
 
 
 def _composite(old: Any) -> bool:

@@ -1,0 +1,134 @@
+"""How deep in a model each parameter lies: how many blocks are above it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, TypeAlias
+
+from torch import nn
+
+from ..units import RationalUnit
+from ._places import linear_map
+from ._shared import SharedUnit
+
+_LISTS = (nn.ModuleList, nn.Sequential)
+# Blocks of one tower, by their names from below, by the name of the list that they are in.
+Towers: TypeAlias = "dict[str, list[str]]"
+
+
+def depths(model: nn.Module) -> dict[str, int]:
+    """Return for each parameter by name how many blocks lie above it; nothing without blocks.
+
+    What a model registers before the blocks is below the first of them, what it registers between
+    or behind them is with the block before it.
+    """
+    towers = _towers(model)
+    blocks = {name: (tower, n) for tower in towers for n, name in enumerate(towers[tower])}
+    last: dict[str, int] = {}  # depth of the block that came last, for each tower
+    found: dict[str, int] = {}
+    waiting: list[str] = []
+    for name, _ in model.named_parameters():
+        parts = name.split(".")
+        starts = (".".join(parts[:n]) for n in range(1, len(parts)))
+        here = next((blocks[start] for start in starts if start in blocks), None)
+        if here is not None:
+            tower, n = here
+            found |= dict.fromkeys(waiting, len(towers[tower]))
+            waiting = []
+            last[tower] = len(towers[tower]) - 1 - n
+            found[name] = last[tower]
+            continue
+        nearest = max((_common(name, tower) for tower in towers), default=0)
+        beside = [tower for tower in towers if _common(name, tower) == nearest]
+        if all(tower in last for tower in beside):
+            found[name] = last[beside[-1]] if beside else 0
+        else:
+            waiting.append(name)
+    return found if towers else {}
+
+
+def _common(name: str, tower: str) -> int:
+    """How many parts two names have in common from their start."""
+    count = 0
+    for one, other in zip(name.split("."), tower.split("."), strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
+
+
+def _towers(model: nn.Module) -> Towers:
+    """Find the blocks: modules of one kind in a list.
+
+    Lists of stages (Swin's, ConvNeXt's) hold lists of blocks, and these are counted on. Lists
+    within blocks (experts, heads) do not count.
+    """
+    lists = [part for part in model.modules() if isinstance(part, _LISTS)]
+    alike = {kind for part in lists for kind in _alike(part)}
+    towers: Towers = {}
+    _walk(model, "", None, alike, towers)
+    # Convolutions that read a signal for a transformer are what comes before its blocks.
+    towers = {tower: b for tower, b in towers.items() if _mapping(model, b)} or towers
+    if not towers:  # of one block each, perhaps
+        for name, part in model.named_modules():
+            inside = any(name.startswith(f"{tower}.") for tower in towers)
+            if isinstance(part, nn.ModuleList) and _composite(part) and not inside:
+                towers[name] = [f"{name}.{child}" for child in _composite(part)]
+    return towers
+
+
+def _mapping(model: nn.Module, blocks: list[str]) -> bool:
+    parts = (part for name in blocks for part in model.get_submodule(name).modules())
+    return any(linear_map(part) is not None for part in parts)
+
+
+def _walk(module: nn.Module, path: str, tower: str | None, alike: set[Any], towers: Towers) -> None:
+    start = f"{path}." if path else ""
+    if isinstance(module, _LISTS):
+        tower = path if tower is None else tower
+        blocks = _composite(module)
+        if _are_blocks(list(blocks.values()), alike):
+            towers.setdefault(tower, []).extend(f"{start}{name}" for name in blocks)
+            return
+    for name, child in module.named_children():
+        _walk(child, f"{start}{name}", tower, alike, towers)
+
+
+def _are_blocks(modules: list[nn.Module], alike: set[Any]) -> bool:
+    """Whether the modules of a list are blocks, rather than stages or anything else."""
+    kinds = Counter(_kind(module) for module in modules)
+    if any(kind in alike for kind in kinds):
+        return True
+    inside = [part for module in modules for part in (module, *module.children())]
+    stages = any(isinstance(part, _LISTS) and _alike(part) for part in inside)
+    return not stages and any(count > 1 for count in kinds.values())
+
+
+def _alike(stack: nn.Module) -> set[Any]:
+    """Kinds of which a list has two with the same parameters, apart from those of units."""
+    kinds: dict[Any, int] = Counter(
+        (_kind(module), tuple(_shapes(module))) for module in _composite(stack).values()
+    )
+    return {key[0] for key, count in kinds.items() if count > 1}
+
+
+def _shapes(module: nn.Module) -> list[tuple[str, tuple[int, ...]]]:
+    units = {id(p) for u in module.modules() if isinstance(u, RationalUnit) for p in u.parameters()}
+    return [(n, tuple(p.shape)) for n, p in module.named_parameters() if id(p) not in units]
+
+
+def _kind(module: nn.Module) -> Any:
+    """The class of a module; for sequences also what is in them."""
+    if not isinstance(module, _LISTS):
+        return type(module)
+    return type(module), tuple(type(child) for child in module.children() if _shapes(child))
+
+
+def _composite(stack: nn.Module) -> dict[str, nn.Module]:
+    """The modules in a list that have parts with parameters, and are no units."""
+    return {
+        name: child
+        for name, child in stack.named_children()
+        if not isinstance(child, RationalUnit | SharedUnit)
+        and any(True for part in child.children() for _ in part.parameters())
+    }
