@@ -73,6 +73,13 @@ def test_deep_ran_is_matched_by_its_pairs():
         assert abs(found.parameters - target) <= min(abs(one_more - target), abs(one_less - target))
 
 
+def test_the_masks_of_a_kan_are_counted_and_not_trained():
+    for fixed, share in (({}, 1 / 11), ({"grid": 3, "order": 2}, 1 / 8)):
+        found = ra.match_budget(100_000, "KAN", 784, 10, **fixed)
+        trained = ra.count_parameters(found.build())
+        assert abs((found.parameters - trained) / found.parameters - share) < 1e-3
+
+
 def test_fixed_settings_are_kept():
     found = ra.match_budget(50_000, "DeepRAN", 784, 10, blocks=3, degrees=(2, 2), width=40)
     assert (found.arguments["blocks"], found.arguments["width"]) == (3, 40)
@@ -167,3 +174,42 @@ def test_counting_leaves_the_model_alone():
     assert net.training
     assert not net.stages[0].training
     assert not net.stages[2]._forward_hooks
+
+
+class Queries(nn.Module):
+    """Parameters that enter a container as they are or as a view, as those of a Perceiver do."""
+
+    def __init__(self, use):
+        super().__init__()
+        self.queries = nn.Parameter(torch.randn(4, 6))
+        self.frozen = nn.Parameter(torch.randn(2), requires_grad=False)
+        self.inner = nn.Sequential(nn.Linear(6, 3))
+        self.use = use
+
+    def forward(self, x):
+        return self.inner(self.use(self.queries, x))
+
+
+@pytest.mark.parametrize(
+    ("use", "rows"),
+    [
+        (lambda queries, x: queries, 4),
+        (lambda queries, x: queries[:2], 2),
+        (lambda queries, x: queries.expand(5, 4, 6), 20),
+        (lambda queries, x: x[:3], 3),
+    ],
+)
+def test_parameters_that_enter_a_container(use, rows):
+    model, x = Queries(use), torch.randn(5, 6, requires_grad=True)
+    assert ra.count_flops(model, x).products == 2 * rows * 6 * 3
+    learned = {name for name, value in model.named_parameters() if value.requires_grad}
+    assert learned == {"queries", "inner.0.weight", "inner.0.bias"}
+    assert x.requires_grad
+
+
+def test_parameters_are_trained_on_after_a_count_that_failed():
+    model = Queries(lambda queries, x: queries @ x)
+    with pytest.raises(RuntimeError, match="shapes"):
+        ra.count_flops(model, (5, 7))
+    assert model.queries.requires_grad
+    assert not model.frozen.requires_grad

@@ -1,6 +1,7 @@
 """Sets of images: canonical files made small, and the real ones where RAN_DATA has them."""
 
 import gzip
+import hashlib
 import io
 import os
 import pickle
@@ -15,6 +16,8 @@ from PIL import Image
 from scipy.io import savemat
 
 from rational_anova import images
+from rational_anova.images import _readers as readers
+from rational_anova.images._files import Known
 from rational_anova.images._known_cifar import CIFAR10, CIFAR100
 
 RANDOM = np.random.default_rng(0)
@@ -92,6 +95,50 @@ def test_files_that_were_unpacked(tmp_path):
         path.unlink()
     found = images.load("mnist", root=tmp_path / "mnist", verify=False)
     assert np.array_equal(found.images.numpy()[:, 0], pictures)
+
+
+def unpacked(folder, root):
+    """Write the files of a folder without gzip; return the paths."""
+    packed = sorted(folder.glob("*.gz"))
+    return [write(root / path.stem, gzip.decompress(path.read_bytes())) for path in packed]
+
+
+def test_unpacked_files_are_compared_too(tmp_path):
+    grey(tmp_path)
+    paths = unpacked(tmp_path / "mnist", tmp_path / "plain")
+    known = tuple(
+        Known(f"{path.name}.gz", None, "", hashlib.sha256(path.read_bytes()).hexdigest())
+        for path in paths
+    )
+    read = readers.grey({"train": known}, "mnist", {"train": 5})
+    folders = [tmp_path / "plain"]
+    assert len(read("train", folders, True)[1]) == 5
+    for path in paths:
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+        with pytest.raises(images.BadFile, match=f"{path.name}: has .* the sha256 .* should have"):
+            read("train", folders, True)
+        assert len(read("train", folders, False)[1]) == 5
+        path.write_bytes(gzip.compress(whole))  # packed anew under the plain name
+        read("train", folders, True)
+
+
+@needs_data
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mnist", "fashion_mnist"])
+def test_the_published_files_unpacked(tmp_path, name):
+    folder = Path(os.environ["RAN_DATA"]) / name
+    if not folder.is_dir():
+        pytest.skip(f"no {name} under RAN_DATA")
+    unpacked(folder, tmp_path)
+    assert len(images.load(name, "train", root=tmp_path)) == 60_000
+    found, packed = images.load(name, "test", root=tmp_path), images.load(name, "test")
+    assert torch.equal(found.images, packed.images)
+    with (tmp_path / "t10k-images-idx3-ubyte").open("r+b") as file:
+        file.seek(100_000)
+        file.write(bytes([file.read(1)[0] ^ 255]))
+    with pytest.raises(images.BadFile, match="t10k-images-idx3-ubyte: has 7,840,016 bytes"):
+        images.load(name, "test", root=tmp_path)
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -177,6 +224,15 @@ def test_rows_are_set_aside_by_class():
     assert torch.equal(images.holdout(labels, 0.2, seed=3)[1], aside)
     assert not torch.equal(images.holdout(labels, 0.2, seed=4)[1], aside)
     assert len(images.holdout(10, 0.3)[1]) == 3
+
+
+def test_rows_are_set_aside_whatever_the_default_device():
+    labels = torch.tensor([0] * 8 + [1] * 4)
+    for rows in (labels, 10):
+        here = images.holdout(rows, 0.25)
+        with torch.device("meta"):  # a tensor made there without a device has no values
+            there = images.holdout(rows, 0.25)
+        assert all(torch.equal(a, b) for a, b in zip(here, there, strict=True))
 
 
 @pytest.mark.parametrize("share", [0, 1, -0.5, float("nan")])

@@ -4,6 +4,7 @@ import gzip
 import io
 import os
 import pickle
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +87,28 @@ def test_class_folders_are_read_when_asked_for(tmp_path):
         found[0]
 
 
+def test_pictures_of_sixteen_bits_keep_the_upper_eight(tmp_path):
+    values = np.array([[0, 255, 256, 8000], [32_768, 60_000, 65_279, 65_535]], np.uint16)
+    write(tmp_path / "n01" / "a.png", picture(values))
+    image, _ = images.folder(tmp_path)[0]
+    assert image.dtype == torch.uint8
+    assert np.array_equal(image.numpy(), np.stack([values >> 8] * 3))
+
+
+def test_class_folders_whatever_the_default_device(tmp_path):
+    write(tmp_path / "n01" / "a.png", picture(pixels(4, 4, 3)))
+    with torch.device("meta"):
+        image, label = images.folder(tmp_path)[0]
+    assert image.device.type == "cpu"
+    assert label == 0
+
+
+def test_a_class_that_is_named_twice(tmp_path):
+    write(tmp_path / "n01" / "a.png", picture(pixels(4, 4, 3)))
+    with pytest.raises(ValueError, match="classes names 'n01' twice"):
+        images.folder(tmp_path, classes=("n01", "n01"))
+
+
 def test_folders_that_are_none(tmp_path):
     with pytest.raises(FileNotFoundError, match="image-net.org"):
         images.folder(tmp_path / "none")
@@ -128,6 +151,8 @@ def test_files_of_another_content(tmp_path):
         (gzip.compress(b"\0\0\x08\x03" + b"\0\0\0\x01" * 3 + b"ab"), "holds 2 values"),
         (idx(pixels(4, 28, 28)), "4 images, but 5 labels"),
     ],
+    # Bytes would name the tests by the time within gzip's header: other names on every worker.
+    ids=["empty", "cut", "labels", "header", "few values", "few images"],
 )
 def test_broken_files_of_mnist(tmp_path, content, message):
     grey(tmp_path)
@@ -182,6 +207,45 @@ def test_other_broken_files(tmp_path):
     write(tmp_path / "cifar10" / form.inside / "test_batch.bin", b"\0" * 4000)
     with pytest.raises(images.BadFile, match="test_batch.bin: has 4,000 bytes, no multiple"):
         images.load("cifar10", "test", root=tmp_path, verify=False)
+
+
+def zipped(files):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as target:
+        for name, content in files.items():
+            target.writestr(name, content)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("start", "place", "value"),
+    [
+        (b"PK\x01\x02", 6, 200),  # in the archive's list of files: a version yet to come
+        (b"PK\x01\x02", 8, 1),  # encrypted
+        (b"PK\x01\x02", 10, 99),  # a method of compression that is none
+        (None, 0, 0xFF),  # in a file's content
+    ],
+)
+def test_zip_files_that_are_damaged(tmp_path, start, place, value):
+    labels = io.BytesIO()
+    np.save(labels, np.zeros(1, np.int64))
+    letters = {
+        "gzip/emnist-letters-test-images-idx3-ubyte.gz": idx(pixels(1, 28, 28)),
+        "gzip/emnist-letters-test-labels-idx1-ubyte.gz": idx(np.ones(1, np.uint8)),
+    }
+    write(tmp_path / "test_00000-09999.webp", picture(pixels(32, 32, 3), "webp"))
+    for name, file, files in [
+        ("emnist_letters", "gzip.zip", letters),
+        ("cifar10", "labels.npz", {"test_labels.npy": labels.getvalue()}),
+    ]:
+        content = bytearray(zipped(files))
+        write(tmp_path / file, content)
+        assert len(images.load(name, "test", root=tmp_path, verify=False)) == 1
+        first = 30 + len(next(iter(files)))  # after the header and the name
+        content[(content.index(start) if start else first) + place] = value
+        write(tmp_path / file, content)
+        with pytest.raises(images.BadFile, match=file):
+            images.load(name, "test", root=tmp_path, verify=False)
 
 
 def test_mosaics_of_other_sizes(tmp_path):

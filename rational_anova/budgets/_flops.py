@@ -75,14 +75,19 @@ def count_flops(model: nn.Module, inputs: Tensor | Sequence[int]) -> FlopCount:
     ]
     training = {module: module.training for module in model.modules()}
     fused = torch.backends.mha.get_fastpath_enabled()
+    learned = [weight for weight in model.parameters() if weight.requires_grad]
     try:
+        for weight in learned:  # the counter asks views of them for gradients, and there are none
+            weight.requires_grad_(False)
         model.eval()  # batch statistics must not change by being counted
         # The counter cannot see into fused attention: take it apart.
         torch.backends.mha.set_fastpath_enabled(False)
         apart = sdpa_kernel(SDPBackend.MATH)
         with torch.no_grad(), apart, FlopCounterMode(display=False) as counter:
-            model(x)
+            model(x.detach())
     finally:
+        for weight in learned:
+            weight.requires_grad_(True)
         for module, mode in training.items():
             module.training = mode
         for hook in hooks:

@@ -27,6 +27,7 @@ class Known(NamedTuple):
     name: str
     digest: str | None  # 32 hexadecimal digits for md5, 64 for sha256
     source: str
+    unpacked: str | None = None  # the checksum of what a packed file holds
 
 
 def data_folders(name: str, root: str | os.PathLike[str] | None = None) -> list[Path]:

@@ -21,6 +21,8 @@ ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".ppm")
 class ImageFolder(Dataset[tuple[Any, int]]):
     """Pictures in one folder a class; an item is the picture (3, H, W), uint8, and its label.
 
+    Of pictures with 16 bits a value, the upper 8 are kept.
+
     Args:
         paths: of the pictures.
         labels: of each picture.
@@ -37,7 +39,7 @@ class ImageFolder(Dataset[tuple[Any, int]]):
         transform: Callable[[Tensor], Any] | None = None,
     ) -> None:
         self.paths = paths
-        self.labels = torch.tensor(labels)
+        self.labels = torch.tensor(labels, device="cpu")  # whatever torch's default device is
         self.classes = classes
         self.transform = transform
 
@@ -82,6 +84,9 @@ def folder(
             "come without: sort them into folders named as those of train/"
         )
     names = tuple(here) if classes is None else tuple(classes)
+    twice = [name for place, name in enumerate(names) if name in names[:place]]
+    if twice:
+        raise ValueError(f"classes names {twice[0]!r} twice; a folder has one label")
     absent = [name for name in names if name not in here]
     if absent:
         raise ValueError(f"{top} has no folder {absent[0]!r} ({len(absent)} classes are missing)")

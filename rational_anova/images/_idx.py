@@ -21,7 +21,7 @@ def read_idx(path: Path | str, content: bytes, axes: int) -> np.ndarray:
         content: of the file, with gzip or without.
         axes: how many the array must have: 3 for images, 1 for labels.
     """
-    raw = unzipped(path, content) if content[:2] == b"\x1f\x8b" else content
+    raw = unzipped(path, content)
     start = 4 + 4 * axes
     magic = bytes([0, 0, _UNSIGNED, axes])
     if raw[:4] != magic:
@@ -38,7 +38,9 @@ def read_idx(path: Path | str, content: bytes, axes: int) -> np.ndarray:
 
 
 def unzipped(path: Path | str, content: bytes) -> bytes:
-    """Return what a gzip file holds."""
+    """Return what a gzip file holds; a file without gzip is returned as it is."""
+    if content[:2] != b"\x1f\x8b":
+        return content
     try:
         return gzip.decompress(content)
     except (EOFError, OSError, zlib.error) as error:

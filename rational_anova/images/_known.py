@@ -1,4 +1,7 @@
-"""The published files: names, checksums as torchvision and the authors list them, sources."""
+"""The published files: names, checksums as torchvision and the authors list them, sources.
+
+Checksums of unpacked files (sha256) were taken from the published ones, once these had theirs.
+"""
 
 from __future__ import annotations
 
@@ -30,27 +33,68 @@ _ZALANDO = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"
 _HOUSES = "http://ufldl.stanford.edu/housenumbers/"
 
 
-def _idx(source: str, images: str, labels: str, prefix: str) -> tuple[Known, Known]:
+def _idx(
+    source: str, prefix: str, images: tuple[str, str], labels: tuple[str, str]
+) -> tuple[Known, Known]:
+    """Return both files of a split; the checksums are of each file as published and unpacked."""
     names = (f"{prefix}-images-idx3-ubyte.gz", f"{prefix}-labels-idx1-ubyte.gz")
-    digests = (images, labels)
-    first, second = (Known(n, d, source + n) for n, d in zip(names, digests, strict=True))
+    first, second = (
+        Known(name, packed, source + name, unpacked)
+        for name, (packed, unpacked) in zip(names, (images, labels), strict=True)
+    )
     return first, second
 
 
 MNIST = {
     "train": _idx(
-        _LECUN, "f68b3c2dcbeaaa9fbdd348bbdeb94873", "d53e105ee54ea40749a09fcbcd1e9432", "train"
+        _LECUN,
+        "train",
+        images=(
+            "f68b3c2dcbeaaa9fbdd348bbdeb94873",
+            "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+        ),
+        labels=(
+            "d53e105ee54ea40749a09fcbcd1e9432",
+            "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+        ),
     ),
     "test": _idx(
-        _LECUN, "9fb629c4189551a2d022fa330f9573f3", "ec29112dd5afa0611ce80d1b7f02629c", "t10k"
+        _LECUN,
+        "t10k",
+        images=(
+            "9fb629c4189551a2d022fa330f9573f3",
+            "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+        ),
+        labels=(
+            "ec29112dd5afa0611ce80d1b7f02629c",
+            "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+        ),
     ),
 }
 FASHION = {
     "train": _idx(
-        _ZALANDO, "8d4fb7e6c68d591d4c3dfef9ec88bf0d", "25c81989df183df01b3e8a0aad5dffbe", "train"
+        _ZALANDO,
+        "train",
+        images=(
+            "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
+            "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+        ),
+        labels=(
+            "25c81989df183df01b3e8a0aad5dffbe",
+            "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+        ),
     ),
     "test": _idx(
-        _ZALANDO, "bef4ecab320f06d8554ea6380940ec79", "bb300cfdad3c16e7a12a480ee83cd310", "t10k"
+        _ZALANDO,
+        "t10k",
+        images=(
+            "bef4ecab320f06d8554ea6380940ec79",
+            "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+        ),
+        labels=(
+            "bb300cfdad3c16e7a12a480ee83cd310",
+            "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+        ),
     ),
 }
 EMNIST_ZIP = Known(

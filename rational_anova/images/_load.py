@@ -38,7 +38,8 @@ def load(
         split: "train" or "test"; "svhn" also has "extra".
         root: a folder that holds the folder of the set, or is it. None: the folder that the
             variable RAN_DATA names, then `data` in the user's cache folder.
-        verify: whether checksums and numbers of images must be the published ones.
+        verify: whether checksums, where they are known, and numbers of images must be the
+            published ones.
 
     Example:
         >>> from rational_anova import images
@@ -65,8 +66,8 @@ def load(
 _TEN = {"train": 60_000, "test": 10_000}
 _SMALL = {"train": 50_000, "test": 10_000}
 _SETS: dict[str, _Set] = {
-    "mnist": _Set(grey(known.MNIST, "mnist"), _TEN, known.DIGITS),
-    "fashion_mnist": _Set(grey(known.FASHION, "fashion_mnist"), _TEN, known.FASHION_CLASSES),
+    "mnist": _Set(grey(known.MNIST, "mnist", _TEN), _TEN, known.DIGITS),
+    "fashion_mnist": _Set(grey(known.FASHION, "fashion_mnist", _TEN), _TEN, known.FASHION_CLASSES),
     "emnist_letters": _Set(letters, {"train": 124_800, "test": 20_800}, known.LETTERS),
     "svhn": _Set(houses, {"train": 73_257, "test": 26_032, "extra": 531_131}, known.DIGITS),
     "cifar10": _Set(cifar(CIFAR10, "cifar10", mosaics=True), _SMALL, known.CIFAR10_CLASSES),

@@ -80,7 +80,7 @@ def find_compiler() -> list[str]:
 
 
 def cache_folder() -> Path:
-    """Return where compiled kernels are kept: `RAN_CACHE`, else the user's cache folder."""
+    """Return the folder of compiled kernels and of data: `RAN_CACHE`, else the user's cache."""
     chosen = os.environ.get("RAN_CACHE")
     if chosen:
         return Path(chosen)
@@ -89,7 +89,7 @@ def cache_folder() -> Path:
     try:
         home = Path.home()
     except RuntimeError:
-        reason = "there is no home folder to keep compiled kernels in; set RAN_CACHE to a folder"
+        reason = "there is no home folder to keep a cache in; set RAN_CACHE to a folder"
         raise Unavailable(reason) from None
     if sys.platform == "darwin":
         return home / "Library" / "Caches" / "rational_anova"
