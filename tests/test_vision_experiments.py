@@ -133,7 +133,7 @@ def test_a_run_is_repeatable_and_learns(model):
 
 @pytest.mark.parametrize("cell", ablation.CELLS)
 def test_cells_keep_to_the_budget_and_to_their_units(cell):
-    net = ablation.CELLS[cell].build(100_000, (1, 28, 28), (0, 1))
+    net = ablation.runs()[cell].build(100_000, (1, 28, 28), (0, 1))
     assert ra.count_parameters(net) == pytest.approx(100_000, rel=0.005)
     kinds = {type(module) for module in net.modules()}
     rational = bool(kinds & {ra.Rational1d, ra.Rational2d})
@@ -163,7 +163,7 @@ def test_a_small_run_writes_its_rows(module, tmp_path, monkeypatch):
     module.main()
     name = module.__name__.rpartition(".")[2]
     lines = (tmp_path / f"vision_{name}_smoke.csv").read_text().splitlines()
-    expected = {accuracy: len(GIVEN.models), ablation: len(ablation.CELLS), steps: 2,
+    expected = {accuracy: len(GIVEN.models), ablation: len(ablation.runs()), steps: 2,
                 search: len(GIVEN.models) + len(search.VARIANTS)}  # fmt: skip
     assert len(lines) == 1 + expected[module]
     if module is not accuracy:

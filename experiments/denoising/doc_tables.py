@@ -67,8 +67,18 @@ def shifts(result: dict[str, Any]) -> Iterator[Cells]:
         yield [words, f"{median(values):.2f}", f"{values[-1]:.2f}"]
 
 
+def tails(result: dict[str, Any]) -> Iterator[Cells]:
+    """How far inputs of units leave what was seen in training, and the worst pixel."""
+    rows = result["rows"]
+    layers = range(1, len(rows[0]["layers"]) + 1)
+    yield ["in config.toml", *(f"layer {n}" for n in layers), "worst pixel, of 1"]
+    for row in rows:
+        yield [f"`{row['model']}`", *(f"{r:.1f}" for r in row["layers"]), f"{row['worst']:.2f}"]
+
+
 TABLES = {
     "denoising_shifts": ("denoising_shifts", shifts),
+    "denoising_tails": ("denoising_tails", tails),
     "denoising_models": ("denoising", models),
     "denoising_sizes": ("denoising", by_size),
     "denoising_rates": ("denoising", rates),

@@ -1,8 +1,8 @@
 """Accuracy at equal numbers of parameters (the paper's Table 1): MNIST, Fashion-MNIST, CIFAR-10.
 
-The recipe is in accuracy.toml, that of convolutions in convolution.toml. A tenth of the training
-images selects the epoch; the test images are looked at once, at that epoch. First seeds of all rows
-come first. Needs RAN_DATA (--smoke does not).
+The recipe is in accuracy.toml; convolution.toml has one for convolutions, long.toml twenty epochs.
+A tenth of the training images selects the epoch; the test images are looked at once, at that epoch.
+First seeds of all rows come first. Needs RAN_DATA (--smoke does not).
 
 python -m experiments.vision.accuracy [--recipe convolution] [--data ...] [--models ...] [--seeds 0]
 """
@@ -105,7 +105,7 @@ def parser_of(doc: str | None) -> argparse.ArgumentParser:
 
 def main() -> None:
     parser = parser_of(__doc__)
-    parser.add_argument("--recipe", default="accuracy", choices=("accuracy", "convolution"))
+    parser.add_argument("--recipe", default="accuracy", choices=recipe.NAMES)
     options = parser.parse_args()
     record(options.recipe, recipe.read(options.recipe), options)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from statistics import mean, stdev
 
 from experiments.vision import recipe
-from experiments.vision.ablation import CELLS
+from experiments.vision.ablation import CELLS, RATES
 from experiments.vision.recorded import (
     NAMES,
     PAPER,
@@ -31,15 +32,16 @@ def _said(values: list[float] | None) -> str:
     return f"{mean(values):.2f}{spread}"
 
 
-def accuracy() -> Iterator[Cells]:
-    """Give test accuracy by data and budget, a column a model."""
-    found, models = scores(runs("accuracy")), list(recipe.read().models)
-    yield ["data", "parameters", *(NAMES[model] for model in models), "seeds"]
-    for data, budget in PAPER:
-        row = {model: found.get((data, budget, model)) for model in models}
-        seeds = sorted({len(values) for values in row.values() if values})
-        count = " to ".join(map(str, dict.fromkeys((seeds[0], seeds[-1])))) if seeds else "-"
-        yield [SETS[data], f"{budget:,}", *map(_said, row.values()), count]
+def accuracy(name: str = "accuracy") -> Iterator[Cells]:
+    """Give test accuracy by data and budget, a column a model of a recipe."""
+    given, found = recipe.read(name), scores(runs(name))
+    yield ["data", "parameters", *(NAMES[model] for model in given.models), "seeds"]
+    for data, about in given.data.items():
+        for budget in about.budgets:
+            row = {model: found.get((data, budget, model)) for model in given.models}
+            seeds = sorted({len(values) for values in row.values() if values})
+            count = " to ".join(map(str, dict.fromkeys((seeds[0], seeds[-1])))) if seeds else "-"
+            yield [SETS[data], f"{budget:,}", *map(_said, row.values()), count]
 
 
 def beside_the_paper() -> Iterator[Cells]:
@@ -81,25 +83,18 @@ def _ahead(found: Scores, data: str, budget: int, model: str | None) -> float | 
     return round(mean(ours) - mean(base), 2) if ours and base else None
 
 
-def convolution() -> Iterator[Cells]:
-    """Give convolutions with rational units beside those with GELU."""
-    yield ["data", "parameters", "CNN, GELU", "RANConvNet", "seeds"]
-    found = scores(runs("convolution"))
-    for data, about in recipe.read("convolution").data.items():
-        for budget in about.budgets:
-            both = [found.get((data, budget, model)) for model in ("cnn", "ran_conv")]
-            seeds = min(len(each or []) for each in both)
-            yield [SETS[data], f"{budget:,}", *map(_said, both), str(seeds)]
-
-
 def cells() -> Iterator[Cells]:
-    """Give the cells of the ablation, and the paper's four beside them."""
-    yield ["cell", "here", "seeds", "paper"]
+    """Give the cells of the ablation at the rate that held-out images choose, and the paper's."""
+    yield ["cell", *(f"held out, rate {rate:g}" for rate in RATES.values()), "test, chosen rate",
+           "seeds", "paper"]  # fmt: skip
     frame = read("ablation")
     for cell in CELLS:
-        values = list(frame.loc[frame["model"] == cell, "test"]) if len(frame) else []
+        tried = [frame[frame["model"] == f"{cell}{said}"] if len(frame) else [] for said in RATES]
+        held = [mean(rows["held"]) if len(rows) else -1.0 for rows in tried]
+        best = tried[held.index(max(held))]
         paper = f"{PAPER_CELLS[cell]:.1f}" if cell in PAPER_CELLS else "-"
-        yield [cell, _said(values), str(len(values)), paper]
+        said = ["-" if each < 0 else f"{each:.2f}" for each in held]
+        yield [cell, *said, _said(list(best["test"]) if len(best) else None), str(len(best)), paper]
 
 
 def search() -> Iterator[Cells]:
@@ -111,20 +106,19 @@ def search() -> Iterator[Cells]:
 
 
 def steps() -> Iterator[Cells]:
-    """Give time and memory of a training step."""
-    yield ["images", "model", "parameters", "MFLOPs an image", "time / MLP", "quartiles", "MB",
-           "memory / MLP"]  # fmt: skip
+    """Give the time of a training step."""
+    yield ["images", "model", "parameters", "MFLOPs an image", "time / MLP", "quartiles"]
     for row in read("steps").itertuples():
         yield [row.size, NAMES[row.model], f"{row.parameters:,}", f"{row.flops / 1e6:.3g}",
-               f"{row.ratio:.2f}", f"{row.low:.2f} to {row.high:.2f}", f"{row.peak:.3g}",
-               f"{row.peak_ratio:.2f}"]  # fmt: skip
+               f"{row.ratio:.2f}", f"{row.low:.2f} to {row.high:.2f}"]  # fmt: skip
 
 
 TABLES: dict[str, Callable[[], Iterator[Cells]]] = {
     "vision_accuracy": accuracy,
     "vision_paper": beside_the_paper,
     "vision_marks": against_the_mlp,
-    "vision_convolution": convolution,
+    "vision_convolution": partial(accuracy, "convolution"),
+    "vision_long": partial(accuracy, "long"),
     "vision_cells": cells,
     "vision_search": search,
     "vision_steps": steps,

@@ -14,6 +14,7 @@ from experiments.results import read_config
 from rational_anova.budgets import IMAGE_FAMILIES
 
 FOLDER = Path(__file__).parent
+NAMES = sorted(path.stem for path in FOLDER.glob("*.toml"))
 CLASSES = 10
 _RADII = (2, 3, 4, 5, 6, 8)
 

@@ -12,7 +12,8 @@ from experiments.vision import recipe
 NAMES = {
     "ran": "RAN, the paper's", "ran_local": "RAN, local pairs",
     "ran_block": "RAN, local, one block", "ran_embedded": "RAN, embedded", "mlp": "MLP, GELU",
-    "mlp_relu": "MLP, ReLU", "kaf": "KAF", "kan": "KAN", "cnn": "CNN", "ran_conv": "RANConvNet",
+    "mlp_relu": "MLP, ReLU", "kaf": "KAF", "kan": "KAN", "cnn": "CNN, GELU",
+    "ran_conv": "RANConvNet",
 }  # fmt: skip
 Scores = dict[tuple[str, int, str], list[float]]
 OURS = ("ran_local", "ran_block", "ran_embedded", "ran")
