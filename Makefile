@@ -87,12 +87,14 @@ experiments: $(READY)
 	$(BIN)/python -m experiments.vit.shapes
 	$(BIN)/python -m experiments.vision.search
 	$(BIN)/python -m experiments.vision.accuracy
+	$(BIN)/python -m experiments.vision.accuracy --recipe long
 	$(BIN)/python -m experiments.vision.accuracy --recipe convolution
 	$(BIN)/python -m experiments.vision.ablation
 	$(BIN)/python -m experiments.vision.steps
 	$(BIN)/python -m experiments.vision.figures
 	$(BIN)/python -m experiments.denoising.run
 	$(BIN)/python -m experiments.denoising.shifts
+	$(BIN)/python -m experiments.denoising.tails
 	$(BIN)/python -m experiments.denoising.figures
 	$(BIN)/python -m experiments.tables
 
