@@ -106,11 +106,13 @@ def search() -> Iterator[Cells]:
 
 
 def steps() -> Iterator[Cells]:
-    """Give the time of a training step."""
-    yield ["images", "model", "parameters", "MFLOPs an image", "time / MLP", "quartiles"]
+    """Give the time of a training step, and what it keeps in memory."""
+    yield ["images", "model", "parameters", "MFLOPs an image", "time / MLP", "quartiles",
+           "kept, MB", "kept / MLP"]  # fmt: skip
     for row in read("steps").itertuples():
         yield [row.size, NAMES[row.model], f"{row.parameters:,}", f"{row.flops / 1e6:.3g}",
-               f"{row.ratio:.2f}", f"{row.low:.2f} to {row.high:.2f}"]  # fmt: skip
+               f"{row.ratio:.2f}", f"{row.low:.2f} to {row.high:.2f}",
+               f"{row.kept:.1f}", f"{row.kept_ratio:.1f}"]  # fmt: skip
 
 
 TABLES: dict[str, Callable[[], Iterator[Cells]]] = {

@@ -23,7 +23,8 @@ KINDS = (*TRAINED, "kaf")
 NAMES = {
     "gelu": "MLP (GELU)", "ran": "RAN-FFN", "kat": "KAT-style rational", "ran_plus": "RAN-FFN+",
     "ran_channel": "RAN-FFN, a unit a channel", "ran_both": "RAN units where KAT has them",
-    "kaf": "KAF", "ran_fast": "RAN-FFN, units at 10 times the rate",
+    "kaf": "KAF", "ran_gates": "RAN-FFN, gates at 10 times the rate",
+    "ran_fast": "RAN-FFN, units at 10 times the rate",
     "ran_plus_fast": "RAN-FFN+, units at 10 times the rate",
     "kat_fast": "KAT-style, units at 10 times the rate",
 }  # fmt: skip
