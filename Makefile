@@ -92,7 +92,7 @@ experiments: $(READY)
 	$(BIN)/python -m experiments.vision.ablation
 	$(BIN)/python -m experiments.vision.steps
 	$(BIN)/python -m experiments.vision.figures
-	$(BIN)/python -m experiments.denoising.run
+	$(BIN)/python -m experiments.denoising.run --seeds 0 1 2
 	$(BIN)/python -m experiments.denoising.shifts
 	$(BIN)/python -m experiments.denoising.tails
 	$(BIN)/python -m experiments.denoising.figures

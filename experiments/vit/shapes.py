@@ -1,15 +1,17 @@
 """What the units of a trained RAN-FFN have become: a curve for each, GELU beside it.
 
-python -m experiments.vit.shapes FILE
+python -m experiments.vit.shapes [FILE]
 
 FILE is what `python -m experiments.vit.deit --kinds ran --seeds 0 --checkpoints FOLDER` leaves in
-its folder. Writes docs/figures/vit_units.png.
+its folder; without one the model is trained first, in three minutes of one core. Writes
+docs/figures/vit_units.png. Needs RAN_DATA, but for a FILE.
 """
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import torch
 from matplotlib.figure import Figure
@@ -17,7 +19,7 @@ from torch import nn
 
 import rational_anova as ra
 from experiments.results import FIGURES
-from experiments.vit.deit import recipe
+from experiments.vit.deit import recipe, work
 from experiments.vit.models import build
 
 REACH = 4.0
@@ -45,11 +47,22 @@ def draw(units: list[ra.Rational1d]) -> Figure:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("file", type=Path)
-    options = parser.parse_args()
+    parser.add_argument("file", type=Path, nargs="?")
+    file = parser.parse_args().file
+    if file is None:
+        torch.set_num_threads(1)
+        with TemporaryDirectory() as folder:
+            work("ran", 0, "cifar10", Path(folder))
+            show(Path(folder) / "cifar10_ran_0.pt")
+    else:
+        show(file)
+
+
+def show(file: Path) -> None:
+    """Draw the units of a checkpoint of RAN-FFN."""
     settings = recipe("cifar10")
     model = build("ran", settings["model"], settings["kinds"], 0)
-    model.load_state_dict(torch.load(options.file)["best"][2])
+    model.load_state_dict(torch.load(file)["best"][2])
     units = [module for module in model.modules() if isinstance(module, ra.Rational1d)]
     draw(units).savefig(FIGURES / "vit_units.png", dpi=110)
 
