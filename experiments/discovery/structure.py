@@ -9,6 +9,7 @@ import sympy as sp
 from scipy.optimize import least_squares
 
 from experiments.discovery.laws import Box, Problem
+from rational_anova.symbols import numeric
 
 # Relative errors below which a law is exact: inside the box, and on the widened one, where
 # powers and exponentials enlarge the rounding errors of the coefficients.
@@ -84,7 +85,7 @@ def true_values(
     """
     inputs = [sp.Symbol(name) for name in problem.names]
     parameters = [symbol for symbol in start if symbol in template.free_symbols]
-    function = sp.lambdify([*parameters, *inputs], template, "numpy", cse=True)
+    function = numeric([*parameters, *inputs], template)
 
     def law(values: np.ndarray) -> Function:
         return lambda X: np.broadcast_to(function(*values, *X.T), len(X))

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from ..functional import Powers
+from ..symbols import numeric
 from ..units import RationalUnit
 from ..units._symbolic import symbols
 from ._coefficients import exact_numbers, lookup
@@ -138,7 +139,7 @@ def _gap(
     # log(1 + exp(q)) as the network computes it, since exp overflows.
     stable = formula.xreplace(floats).replace(_is_softplus, _as_softplus)
     modules = [{"softplus": lambda q: np.logaddexp(0.0, q)}, "scipy", "numpy"]
-    function = sympy.lambdify([inputs], stable, modules, dummify=True, cse=True)
+    function = numeric([inputs], stable, modules)
     with np.errstate(all="ignore"):
         found = np.broadcast_to(function(rows.numpy().T), truth.shape).astype(np.float64)
     good = np.isfinite(truth)

@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import sympy as sp
 
+from ...symbols import numeric
 from ._basis import Array
 from ._least_squares import levenberg_marquardt, number_cost, small_sample, standard_errors
 
@@ -190,7 +191,7 @@ def written(expression: sp.Expr) -> float:
 @lru_cache(512)
 def compiled(expression: sp.Expr, arguments: Sequence[sp.Symbol]) -> Callable:
     """A numpy function of the expression."""
-    return sp.lambdify(arguments, expression, "numpy", cse=True)
+    return numeric(arguments, expression)
 
 
 @lru_cache(512)
@@ -199,4 +200,4 @@ def slopes(
 ) -> Callable:
     """A numpy function of the derivatives in the parameters."""
     wanted = [sp.diff(expression, p) for p in parameters]
-    return sp.lambdify((*columns, *parameters), wanted, "numpy", cse=True)
+    return numeric((*columns, *parameters), wanted)

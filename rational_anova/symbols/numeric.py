@@ -1,0 +1,31 @@
+"""Functions of numbers from formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import sympy as sp
+
+
+def numeric(arguments: Sequence[Any], formula: Any, modules: Any = "numpy") -> Callable[..., Any]:
+    """Return a function of the arguments that computes what parts of a formula share but once.
+
+    SymPy would name such parts x0, x1, ... and, without a word, take an argument of that name that
+    the formula lacks for one of them. Ours have names that no argument has.
+
+    Args:
+        arguments: symbols, or one list of them.
+        formula: an expression, or a list of them.
+        modules: of its functions, as for `sympy.lambdify`.
+
+    Example:
+        >>> x0, y = sp.symbols("x0 y")
+        >>> numeric((x0, y), [1 / (y + 1), y / (y + 1)])(9.0, 1.0)
+        [0.5, 0.5]
+    """
+    return sp.lambdify(arguments, formula, modules, dummify=True, cse=_shared)
+
+
+def _shared(formulas: Any) -> Any:
+    return sp.cse(formulas, symbols=sp.numbered_symbols(cls=sp.Dummy), list=False)

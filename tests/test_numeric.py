@@ -1,0 +1,60 @@
+"""Functions made of formulas, whatever the columns are called."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from rational_anova import discover
+from rational_anova.discovery.search._template import Data, Template
+from rational_anova.symbols import numeric
+
+COLUMNS = sp.symbols("T V x0 x1 x2 x3 x4")
+T, V = COLUMNS[:2]
+NUMBERS = [sp.Dummy(f"c{i}") for i in range(3)]
+GAS = NUMBERS[0] * T / (V - NUMBERS[1]) - NUMBERS[2] / V**2
+
+
+@pytest.mark.parametrize("wanted", [GAS, [GAS.diff(c) for c in NUMBERS]], ids=["one", "list"])
+def test_columns_that_the_formula_lacks_are_not_taken_for_its_parts(wanted):
+    point = dict(zip([*COLUMNS, *NUMBERS], range(2, 12), strict=True))
+    found = numeric(tuple(point), wanted)(*point.values())
+    expected = [float(w.subs(point)) for w in (wanted if isinstance(wanted, list) else [wanted])]
+    np.testing.assert_allclose(found, expected if isinstance(wanted, list) else expected[0])
+
+
+def test_one_list_of_arguments():
+    x, y = sp.symbols("x0 x1")
+    function = numeric([(x, y)], (y + 1) / (y + 1 + sp.sin(y + 1)))
+    assert function(np.array([5.0, 1.0])) == pytest.approx(2 / (2 + np.sin(2)))
+
+
+def test_standard_errors_do_not_depend_on_names_of_idle_columns():
+    random = np.random.default_rng(0)
+    X = random.uniform(1, 2, (60, 4))
+    law = sp.Float(3.0) * T / (T + sp.Float(0.5))
+    found = []
+    for idle in ("x0 x1 x2", "p q r"):
+        symbols = (T, *sp.symbols(idle))
+        y = 3 * X[:, 0] / (X[:, 0] + 0.5) + 0.01 * random.permutation(np.linspace(-1, 1, 60))
+        data = Data(X, y, symbols, float(y.std()), np.ones(60))
+        template = Template.of(law)
+        found.append(template.jacobian(data, template.values))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
+
+
+def test_a_noisy_law_among_idle_columns_without_names():
+    random = np.random.default_rng(0)
+    X = random.uniform(0.1, 9, (200, 6))
+    X[:, 4], X[:, 5] = random.uniform(300, 500, 200), random.uniform(150, 1000, 200)
+    truth = 8.314 * X[:, 4] / (X[:, 5] - 42.7) - 364000 / X[:, 5] ** 2
+    y = truth + 0.01 * truth.std() * random.standard_normal(200)
+    law = discover(X, y)
+    T, V = sp.symbols("x4 x5")
+    assert law.found
+    assert law.formula.free_symbols == {T, V}
+    found = {p.value: p.stderr for p in law.parameters}
+    assert len(found) == 3
+    for number in (8.314, 42.7, 364000):
+        near = min((abs(v) for v in found), key=lambda v: abs(v - number))
+        stderr = next(e for v, e in found.items() if abs(v) == near)
+        assert abs(near - number) < 4 * stderr < 0.1 * number
