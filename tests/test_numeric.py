@@ -29,14 +29,12 @@ def test_one_list_of_arguments():
 
 
 def test_standard_errors_do_not_depend_on_names_of_idle_columns():
-    random = np.random.default_rng(0)
-    X = random.uniform(1, 2, (60, 4))
+    X = np.random.default_rng(0).uniform(1, 2, (60, 4))
     law = sp.Float(3.0) * T / (T + sp.Float(0.5))
     found = []
     for idle in ("x0 x1 x2", "p q r"):
         symbols = (T, *sp.symbols(idle))
-        y = 3 * X[:, 0] / (X[:, 0] + 0.5) + 0.01 * random.permutation(np.linspace(-1, 1, 60))
-        data = Data(X, y, symbols, float(y.std()), np.ones(60))
+        data = Data(X, X[:, 0], symbols, 1.0, np.ones(60))
         template = Template.of(law)
         found.append(template.jacobian(data, template.values))
     np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
