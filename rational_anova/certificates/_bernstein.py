@@ -14,8 +14,8 @@ from math import comb
 
 import numpy as np
 
+from .._core.types import Array
 from ..functional import Powers
-from ._interval import Array
 from ._search import _corners, _grid, _shares, _split
 from ._sturm import first_root
 from ._taylor import Expansion

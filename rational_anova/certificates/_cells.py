@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._core.types import Array
 from ..functional import Form
 from ._curves import BASE, PSI, line
-from ._interval import Array, Interval, down, point, total, up
+from ._interval import Interval, down, point, total, up
 from ._taylor import Expansion, Index
 
 

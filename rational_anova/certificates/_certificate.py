@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..serialization import write_whole
 from . import _json, _summary
+from ._interval import Pair
 from ._monotone import Monotone
 from ._state import Layer
-from ._units import Pair, UnitCertificate
+from ._units import UnitCertificate
 
 if TYPE_CHECKING:
     import pandas as pd

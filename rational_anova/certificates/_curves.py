@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, ndtr
 
-from ._interval import Array, Interval
+from .._core.types import Array
+from ._interval import Interval
 
 MARGIN = 2e-14  # of a value, and of 1 for the bases, whose derivatives have zeros
 _TINY = 1e-300

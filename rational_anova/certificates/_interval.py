@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from .._core.types import Array
+
+Pair = tuple[float, float]  # (low, high)
 
 
 def down(x: Any) -> Array:

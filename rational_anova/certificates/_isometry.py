@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .._core.types import Array
 from ..networks import GatedRationalBlock
 from ._box import box_of, check_weights
-from ._interval import Array, Interval, point
+from ._interval import Interval, point
 from ._networks import block_jacobian
 from ._state import Settings, State, array, interval_norm, spectral
 from ._walk import check_plain, walk

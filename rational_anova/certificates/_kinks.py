@@ -11,8 +11,9 @@ import itertools
 
 import numpy as np
 
+from .._core.types import Array
 from ._cells import Bank, Bounds, around, bound, indices, mean_of, polynomial
-from ._interval import Array, Interval, hull
+from ._interval import Interval, hull
 
 _MOST = 3  # kinks of a unit, beyond which the sides are too many
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ._interval import Array, Interval
+from .._core.types import Array
+from ._interval import Interval, Pair
 from ._samples import Samples
-
-Pair = tuple[float, float]
 
 _TRIES = 16  # points where signs are to be proved
 _SURE = 1e-9  # of the largest slope: a smaller sampled slope is not worth a try

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.types import Array
 from ..networks import (
     RAN,
     RANFFN,
@@ -16,7 +17,7 @@ from ..networks import (
     RANConvNet,
     RANFFNPlus,
 )
-from ._interval import Array, Interval, matmul, point
+from ._interval import Interval, matmul, point
 from ._state import (
     Applied,
     Layer,

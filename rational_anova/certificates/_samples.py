@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from .._core.types import Array
 from ..kernels import using
-from ._interval import Array, Interval
+from ._interval import Interval
 
 _WORK = 1 << 24  # numbers in all Jacobians
 

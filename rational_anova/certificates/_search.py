@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._core.types import Array
 from ._cells import Bank, Bounds
-from ._interval import Array
 from ._kinks import branched
 
 _START = {1: 8, 2: 3}  # pieces of each side at first

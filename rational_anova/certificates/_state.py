@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from .._core.types import Array
 from ..units import Rational1d, Rational2d
-from ._interval import Array, Interval, down, matmul, point, up
+from ._interval import Interval, down, matmul, point, up
 from ._units import UnitCertificate, bank_of, bounded, column
 
 _NORM = 1e-10  # relative margin on spectral norms, which LAPACK computes

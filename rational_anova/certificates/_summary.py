@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._monotone import Monotone, Pair
+from ._interval import Pair
+from ._monotone import Monotone
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,8 +13,9 @@ from math import comb, factorial, prod
 
 import numpy as np
 
+from .._core.types import Array
 from ..functional import Powers
-from ._interval import Array, Interval, down, up
+from ._interval import Interval, down, up
 
 Index = tuple[int, ...]
 _TINY = 1e-290

@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from .._core.types import Array
 from ..units import RationalUnit
 from ._bernstein import positive_on
 from ._cells import Bank
-from ._interval import Array, Interval, down
+from ._interval import Interval, Pair, down
 from ._search import Extremes, extremes, looking
 from ._theorem import Theorem, theorem
 
 BUDGET = {1: 2000, 2: 8000}  # cells a unit
 _AXES = ("x", "(u, v)")
-
-Pair = tuple[float, float]
 
 
 class PoleError(ValueError):

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from .._core.types import Array
 from ..units import Rational1d, Rational2d
 from ._curves import BASE
-from ._interval import Array, Interval, down, matmul, point, up
+from ._interval import Interval, down, matmul, point, up
 from ._state import (
     Applied,
     Layer,

@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 from sklearn import metrics
 
+from .._core.types import Array
 from ..estimators import RANClassifier
 from ._columns import as_text
-
-Array = np.ndarray
 
 TASKS = ("auto", "regression", "classification")
 _FEW = 10  # whole numbers up to which a target is taken for classes

@@ -12,13 +12,13 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from .. import _validation as check
+from .._core.types import Array
 from .finish._assemble import COMPACT, NUMBERS, assemble
 from .finish._forms import forms
 from .finish._noise import row_weights
 from .finish._rewrite import rewritten
 from .finish._simplify import simplified
 from .law._law import Law
-from .search._basis import Array
 from .search._candidate import EXACT
 from .search._judge import Counter, Search, constant, finished
 from .search._permitted import permitted

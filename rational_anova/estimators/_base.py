@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
 from threadpoolctl import threadpool_limits
 
 from .. import _validation as check
+from .._core.types import Array
 from ._columns import Feature, read
 from ._deep import Deep
 from ._deep_stage import deepen
@@ -35,8 +36,6 @@ from ._saving import SaveMixin
 from ._solve import Problem
 from ._terms import Rows
 from .export import ExportMixin
-
-Array = np.ndarray
 
 DEPTHS = ("shallow", "deep")
 # Whole weights of a larger mean are amounts (people, money), not how often a row was seen.

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-Array = np.ndarray
+from .._core.types import Array
 
 
 class Basis(Protocol):

@@ -12,11 +12,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from .._core.types import Array
 from ._base import RANEstimator
 from ._fitting import learn_features, problem_of
 from ._losses import Logistic, Loss, Softmax, softmax
-
-Array = np.ndarray
 
 
 class RANClassifier(ClassifierMixin, RANEstimator):

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._core.types import Array
 from ._terms import Rows
-
-Array = np.ndarray
 
 MISSING = "(missing)"  # the level of a category that is not there
 SHRINK = 10.0  # rows of the overall mean that each level starts with

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
+from .._core.types import Array
 from ._deep_blend import Blend
 from ._deep_inputs import Inputs
 from ._deep_network import Network
 from ._terms import Rows
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True)

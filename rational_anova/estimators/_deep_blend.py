@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._core.types import Array
 from ._losses import Logistic, Loss, Softmax, Squared, softmax
 
-Array = np.ndarray
-
-LOSSES: dict[str, type[Loss]] = {"squared": Squared, "logistic": Logistic, "softmax": Softmax}
+MEASURES: dict[str, type[Loss]] = {"squared": Squared, "logistic": Logistic, "softmax": Softmax}
 WEIGHTS = np.linspace(0, 1, 21)
 TEMPERS = np.linspace(0.6, 1, 9)  # factors of log odds; networks are too sure of themselves
 # Before the rows speak: rather the networks, and log odds as they are.
@@ -45,7 +44,7 @@ def choose(
         averaging: by how much the mean of all networks lowers the mean loss (squared errors, or
             the deviance) against one of them.
     """
-    measure, rows = LOSSES[loss](), float(weight.sum())
+    measure, rows = MEASURES[loss](), float(weight.sum())
     averaging = min(averaging, MOST_AVERAGING * measure.mean(y, deep, weight))
 
     def cost(blend: Blend) -> float:

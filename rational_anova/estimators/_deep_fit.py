@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from .._core.types import Array
 from ._columns import Feature, folds
 from ._deep import Deep
 from ._deep_blend import Blend, choose, variance
@@ -21,7 +22,6 @@ from ._deep_inputs import Inputs
 from ._deep_network import LOSSES, Data, train
 from ._terms import Rows
 
-Array = np.ndarray
 # From the rows to use (booleans) to the decisions, at all rows, of effects fitted to those alone.
 Refit = Callable[[Array], Array]
 Report = Callable[[str], None]

@@ -9,11 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._core.types import Array
 from ._columns import Feature
 from ._placing import Spread
 from ._terms import Rows
-
-Array = np.ndarray
 
 BINS = (3, 16)  # of a number, least and most, with equal shares of the rows
 ALL_BINS = 400  # of all numbers, about

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._core.types import Array
 from ._deep import Deep
 from ._deep_fit import fit_deep
 from ._losses import LEAST_WEIGHT, Logistic, Softmax, Squared, softmax
@@ -13,8 +14,6 @@ from ._mixture import Mixture, fit_mixture
 from ._model import Additive
 from ._solve import Problem
 from ._terms import Rows
-
-Array = np.ndarray
 
 NAMES = {Squared: "squared", Logistic: "logistic", Softmax: "softmax"}
 MOST_PULL = 0.9  # of a row on its own decision

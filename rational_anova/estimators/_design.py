@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from .._core.types import Array
 from ._terms import Rows, Term, design, groups
-
-Array = np.ndarray
 
 KEPT = 30_000_000  # numbers up to which the columns stay in memory
 _CHUNK = 1 << 23  # numbers in a piece

@@ -11,14 +11,13 @@ import pandas as pd
 from scipy.interpolate import PchipInterpolator
 from scipy.linalg import cho_solve, qr, solve_triangular
 
+from .._core.types import Array
 from ._bases import Basis, Heads, Levels, Missing
 from ._columns import MISSING, Feature
 from ._model import Part
 from ._monotone_cone import Held
 from ._monotone_solve import Cone
 from ._terms import Term
-
-Array = np.ndarray
 
 MOST_POINTS = 400
 MANY_POINTS = 60

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from .._core.types import Array
 from ._fitting import problem_of
 from ._links import Link, standard
 from ._links import check as check_link
@@ -20,8 +21,6 @@ from ._purify import purify
 from ._recipe import pooled
 from ._solve import solve
 from ._terms import Rows, Term
-
-Array = np.ndarray
 
 UPDATES = 8  # of the penalties
 

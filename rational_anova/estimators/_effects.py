@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from .. import _validation as check
+from .._core.types import Array
 from ._columns import Feature
 from ._measured import Observed, cells
-from ._model import Array, Axes, Part
+from ._model import Axes, Part
 from ._terms import Rows
 
 BAND = 1.96  # standard deviations of the posterior on either side: 95 %

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from .._core.types import Array
 from . import _columns as columns
 from ._columns import Feature
 from ._losses import Loss
@@ -15,8 +16,6 @@ from ._monotone import constrain
 from ._recipe import Options, Recipe
 from ._solve import Fit, Problem, solve
 from ._terms import Rows
-
-Array = np.ndarray
 
 LARGE, PART = 50_000, 15_000  # rows from which a part of them, so many, chooses the terms
 

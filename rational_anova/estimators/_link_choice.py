@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._core.types import Array
 from ._columns import Feature, folds
 from ._fitting import fit_additive
 from ._links import Link, possible, standard
 from ._recipe import Options
 from ._solve import Problem
-
-Array = np.ndarray
 
 ROWS = 6000  # that links are tried on
 BETTER = 0.98  # error that another link must reach, relative to the identity's

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-Array = np.ndarray
+from .._core.types import Array
 
 ROOM = 0.25  # of the range of the fitted targets that predictions may go beyond it
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-Array = np.ndarray
+from .._core.types import Array
 
 LEAST_WEIGHT = 1e-3  # of a row in the logistic loss, so that certain rows stay finite
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._core.types import Array
 from ._columns import Feature
-from ._model import Additive, Array, Axes
+from ._model import Additive, Axes
 from ._placing import Spread
 from ._terms import Rows
 

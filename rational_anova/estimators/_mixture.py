@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import minimize
 
+from .._core.types import Array
 from ._columns import Feature, folds
 from ._fitting import fit_additive
 from ._model import Additive
@@ -14,7 +15,6 @@ from ._parts import Sum, intercept_with_draws, with_draws
 from ._recipe import SMALL, Options
 from ._solve import Problem
 
-Array = np.ndarray
 Mixture = list[tuple[float, Options]]
 
 FOLDS = 3

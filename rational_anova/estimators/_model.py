@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from .._core.types import Array
 from ._columns import Feature
 from ._solve import Fit
 from ._terms import Rows, Term, groups, value
 
-Array = np.ndarray
 Axes = tuple[int, ...]
 
 DRAWS = 100  # from the posterior of the numerators, for bands

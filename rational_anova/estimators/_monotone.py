@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.types import Array
 from ._bases import Heads
 from ._columns import Feature
 from ._model import Additive
@@ -17,8 +18,6 @@ from ._monotone_solve import Cone
 from ._ridge import evidence_ridge
 from ._solve import START_PENALTY, Fit, Problem, solve
 from ._terms import Term
-
-Array = np.ndarray
 
 NEWTON = 6  # steps at most, for classes
 SETTLED = 1e-3  # mean change of the decision at which they stop

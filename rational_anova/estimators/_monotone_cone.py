@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._core.types import Array
 from ._bases import Heads
 from ._monotone_proof import Curve, examine
-
-Array = np.ndarray
 
 POINTS = 300  # where the slope is held to begin with
 FEW_LEVELS = 32  # that a stair may have

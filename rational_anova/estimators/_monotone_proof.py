@@ -8,11 +8,10 @@ from math import comb
 
 import numpy as np
 
+from .._core.types import Array
 from ._bases import Heads
 from ._model import Additive
 from ._parts import is_constant
-
-Array = np.ndarray
 
 ORDER = 6  # of the remainder of Taylor's formula
 MOST_PIECES = 30_000  # that bounds are tried on

@@ -7,10 +7,9 @@ import warnings
 import numpy as np
 from scipy.linalg import block_diag, cho_solve, solve_triangular
 
+from .._core.types import Array
 from ._monotone_cone import Held
 from ._ridge import _factor
-
-Array = np.ndarray
 
 # Least slopes, in units of a steady rise by one: a round of adding points for each.
 MARGINS = tuple(10.0 ** -(7 - step / 3) for step in range(16))

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
+from .._core.types import Array
 from ._columns import Feature
 from ._effects import Effect
 from ._measured import MOST_LEVELS, Observed
-from ._model import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Panel

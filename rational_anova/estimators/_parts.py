@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._core.types import Array
 from ._bases import Basis, Heads, Levels
 from ._columns import Feature
-from ._model import Additive, Array, Axes, Part
+from ._model import Additive, Axes, Part
 from ._terms import Term
 
 WIDE = 1e30  # the width of a head that is 1 wherever there are data

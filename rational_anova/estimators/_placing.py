@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._core.types import Array
 from ._bases import Heads
-
-Array = np.ndarray
 
 # A level with this share of the rows is an atom (zeros of an amount, say): it gets a head so
 # narrow that its neighbours do not see it.

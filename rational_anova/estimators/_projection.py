@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-Array = np.ndarray
+from .._core.types import Array
 
 # Directions with less of the largest variance are left out. The space is then a little smaller,
 # and what remains is orthogonal to it all the same.

@@ -10,8 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._core.types import Array
 from ._bases import Basis
-from ._model import Additive, Array, Axes
+from ._model import Additive, Axes
 from ._parts import Sum, constant, intercept_with_draws, with_draws
 from ._projection import project
 from ._spaces import Products, space_of

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .._core.types import Array
 from ._bases import Basis, Heads, Levels, Missing
 from ._columns import Feature
 from ._placing import Spread, place, place_atoms, place_wide
@@ -14,8 +15,6 @@ from ._refine import refine
 from ._screening import Pair, Residual, bins, pair_gains
 from ._solve import Fit, Problem, solve, start_penalty
 from ._terms import Term
-
-Array = np.ndarray
 
 MAIN_HEADS = (8, 32)
 FINE_HEADS, FINE_BINS = 256, (64, 128, 256)

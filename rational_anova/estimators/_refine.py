@@ -8,11 +8,11 @@ import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotri
 
+from .._core.types import Array
 from ._bases import Heads
 from ._solve import Fit, Problem
 from ._terms import Rows, Term
 
-Array = np.ndarray
 Place = tuple[int, int]  # a term, and an axis of it
 
 PRIOR = 0.2  # standard deviation of the shifts, in widths

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from threadpoolctl import threadpool_limits
 
 from .. import _validation as check
+from .._core.types import Array
 from ._base import RANEstimator, threads
 from ._columns import is_number
 from ._deep_guard import effects_only
@@ -20,8 +21,6 @@ from ._link_choice import choose_link
 from ._links import FORWARD, Link, standard
 from ._links import check as check_link
 from ._losses import Squared
-
-Array = np.ndarray
 
 
 class RANRegressor(RegressorMixin, RANEstimator):

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dpotrf, dpotri
 
-Array = np.ndarray
+from .._core.types import Array
 
 LEAST, MOST = 1e-6, 1e7  # of a penalty, relative to columns of variance one
 STEP = 20.0  # by which a penalty may change at a time

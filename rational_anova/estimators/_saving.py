@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._core.types import Array
 from ..serialization import write_whole
 from ._saving_codec import Reader, Writer
 
-Array = np.ndarray
 E = TypeVar("E", bound="SaveMixin")
 
 FORMAT = "rational-anova table model"

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._core.types import Array
 from ._bases import Heads, Levels, Missing
 from ._columns import Feature
 from ._deep import Deep
@@ -25,7 +26,6 @@ from ._model import Additive, Part
 from ._monotone_proof import Proof
 from ._terms import Term
 
-Array = np.ndarray
 Change = Callable[[Any], Any]
 
 _TAG = "!"

@@ -8,9 +8,9 @@ from itertools import combinations
 
 import numpy as np
 
+from .._core.types import Array
 from ._placing import Spread
 
-Array = np.ndarray
 Pair = tuple[int, int]
 
 COARSE, FINE = (3, 5, 8), (12, 18, 27)  # bins of each input

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from .._core.types import Array
 from ._design import Design
 from ._losses import Loss
 from ._ridge import Solution, evidence_ridge
 from ._terms import Rows, Term
-
-Array = np.ndarray
 
 START_PENALTY, START_SHARE = 30.0, 0.05
 NEWTON = 10  # steps at most

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .._core.types import Array
 from ._bases import Basis, Heads, Levels, Missing
-from ._model import Additive, Array, Axes, Part
+from ._model import Additive, Axes, Part
 from ._parts import is_constant
 from ._placing import Spread, place
 from ._projection import directions

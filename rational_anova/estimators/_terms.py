@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .._core.types import Array
 from ._bases import Basis, Heads
-
-Array = np.ndarray
 
 CHUNK = 4096  # rows whose columns are in memory at a time
 

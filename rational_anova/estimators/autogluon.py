@@ -15,12 +15,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from .._core.types import Array
 from ._classifier import RANClassifier
 from ._regressor import RANRegressor
 from ._search_space import configs as configs
 from ._search_space import search_space as search_space
-
-Array = np.ndarray
 
 KEY = "RAN"
 DEFAULTS: dict[str, Any] = {"depth": "shallow", "pairs": "auto", "refinements": 2}

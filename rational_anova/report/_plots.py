@@ -14,14 +14,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, ScalarFormatter
-from numpy.typing import NDArray
 
+from .._core.types import Array
 from ..discovery.law._rivals import own_entry
 
 if TYPE_CHECKING:
     from ..discovery.law._law import Law
 
-Array = NDArray[np.float64]
 
 _INK, _DATA, _LAW = "#010101", "#4a90d9", "#e0762c"
 _MOST = 700  # points drawn

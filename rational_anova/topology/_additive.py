@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import rankdata
 
-from ._tables import Array, standardise
+from .._core.types import Array
+from ._tables import standardise
 
 _MAINS = 4  # degree of the main effects, in ranks
 _PRESENT = 1e-6  # a function whose norm falls below this share is a combination of earlier ones

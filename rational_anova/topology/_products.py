@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._core.types import Array
 from ._pairs import Index
-from ._tables import Array, standardise
+from ._tables import standardise
 
 DEGREE = 3  # of a function in a product; twice as much is needed for products of products
 _PRODUCTS = ((1, 1), (1, 2), (2, 1), (2, 2), (1, 3), (3, 1))  # total degree 4 at most

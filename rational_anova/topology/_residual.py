@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._core.types import Array
 from ._additive import AdditiveFit, fit_additive, rank_polynomials
 from ._pairs import Index, pairs_at
 from ._products import DEGREE, PairProducts, pair_products
 from ._sizes import max_pairs, resolve_size
-from ._tables import Array, Table, read_targets, read_weight, standardise
+from ._tables import Table, read_targets, read_weight, standardise
 
 _NEGLIGIBLE = 1e-6  # of the standard deviation of y: what rounding leaves of main effects
 _ROUNDS = (2, 10)  # at least and at most, as the work allows

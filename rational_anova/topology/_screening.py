@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._core.types import Array
 from ._pairs import Index, pairs_at
 from ._sizes import resolve_size
-from ._tables import Array, Table, read_target, standardise
+from ._tables import Table, read_target, standardise
 
 _NEGLIGIBLE = 1e-10  # relative; below it a difference of two sums is rounding
 

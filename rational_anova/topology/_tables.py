@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor
 
-Array: TypeAlias = NDArray[np.float64]
+from .._core.types import Array
+
 Table: TypeAlias = ArrayLike | Tensor
 
 

@@ -14,13 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from .._core.types import Array
 from ..functional import Form, Powers
 from ._samples import Samples
-
-Array = NDArray[np.float64]
 
 # Weight of the tail at each stop: half of the starts climb first, which explores; half descend.
 _CLIMB = (1e-5, 1e-4, 1e-3, 1e-2, 3e-3, 1e-3, 3e-4, 0.0)

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from .._core.types import Array
 from ..functional import Form
-
-Array = NDArray[np.float64]
 
 _REACH = 10.0  # how far out the tail is watched, in half-widths of the range
 _FINE = 0.1  # what a tail error as large as the tolerance adds to the error in the range

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..search._basis import Array
+from ..._core.types import Array
 
 ROWS = 30  # of fewer rows nobody can tell
 EVIDENCE = 12.0  # log likelihood that growing noise must gain over noise of one size

@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 import sympy as sp
 
-Array = np.ndarray
+from ..._core.types import Array
+
 Interval = tuple[Array, Array]
 
 _SLACK = 4e-15  # relative; more than the error of any function of numpy in float64

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sympy as sp
 
+from ..._core.types import Array
 from ...certificates import Certificate, PoleError
 from ...certificates._interval import Interval as Slopes
 from ...certificates._monotone import Witnesses
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from ._law import Law
 
 _BUDGET = 20_000  # boxes
-
-Array = np.ndarray
 
 
 def certify_law(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import sympy as sp
 
-from ._arithmetic import Array
+from ..._core.types import Array
 from ._intervals import FUNCTIONS
 
 _LARGEST = 700.0  # exponent

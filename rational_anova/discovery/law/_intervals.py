@@ -8,17 +8,8 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from ._arithmetic import (
-    Array,
-    Interval,
-    add,
-    constant,
-    inverse,
-    multiply,
-    outwards,
-    rising,
-    whole_power,
-)
+from ..._core.types import Array
+from ._arithmetic import Interval, add, constant, inverse, multiply, outwards, rising, whole_power
 
 _TURNS = 1e8  # beyond it the place of an angle in its period is not known well enough
 

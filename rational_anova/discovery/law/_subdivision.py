@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import sympy as sp
 
-from ._arithmetic import Array, Interval, add, multiply
+from ..._core.types import Array
+from ._arithmetic import Interval, add, multiply
 from ._conditions import Condition
 from ._intervals import Unknown, enclose
 

@@ -12,7 +12,7 @@ import scipy.linalg
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ..._core.types import Array
 
 DEGREES = {1: 60, 2: 28}  # the highest degree for one and for two variables; 24 for more
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ._basis import Array
+from ..._core.types import Array
 from ._candidate import Candidate
 from ._links import Link
 from ._state import ALL, Rows, State

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import sympy as sp
 
-from ._basis import Array
+from ..._core.types import Array
 from ._least_squares import levenberg_marquardt, number_cost, small_sample, standard_errors
 from ._links import Link
 from ._state import ALL, Rows, State

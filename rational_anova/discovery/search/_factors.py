@@ -7,7 +7,8 @@ from fractions import Fraction
 import numpy as np
 import sympy as sp
 
-from ._basis import Array, definite
+from ..._core.types import Array
+from ._basis import definite
 from ._links import SLOPES, Link
 from ._state import State
 

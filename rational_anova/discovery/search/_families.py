@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import sympy as sp
 
-from ._basis import Array, definite
+from ..._core.types import Array
+from ._basis import definite
 from ._terms import Atom, Powers, monomial, monomial_expression
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ._basis import Array
+from ..._core.types import Array
 
 ALL_DIGITS = 60.0  # twice the nats of a number that is known to the last digit
 

@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from ._basis import Array
+from ..._core.types import Array
 
 Bools = NDArray[np.bool_]
 Function = Callable[[Array], Array]

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ._basis import Array
+from ..._core.types import Array
 from ._beam import Index, System
 from ._candidate import EXACT, Candidate
 from ._families import Family, families

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ._basis import Array, definite
+from ..._core.types import Array
+from ._basis import definite
 from ._beam import System, best_of
 from ._candidate import EXACT, Candidate, pruned
 from ._families import Family, families

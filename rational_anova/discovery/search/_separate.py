@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._basis import Array, Basis, definite, leave_one_out, top_degree
+from ..._core.types import Array
+from ._basis import Basis, definite, leave_one_out, top_degree
 from ._links import LINKS, SLOPES, Link
 from ._state import State
 

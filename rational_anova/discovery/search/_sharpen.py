@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._basis import Array
+from ..._core.types import Array
 from ._beam import Index, System
 from ._terms import FUNCTIONS, monomial
 

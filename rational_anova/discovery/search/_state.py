@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import sympy as sp
 
-from ._basis import Array
+from ..._core.types import Array
 from ._links import Link
 from ._surrogate import Surrogate, fit_surrogate
 

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ._basis import Array, Basis, definite, leave_one_out, top_degree
+from ..._core.types import Array
+from ._basis import Basis, definite, leave_one_out, top_degree
 
 # how the target is seen: forward, slope, inverse and its first and second derivative, for f > 0
 _Functions = tuple[Callable[[Array], Array], ...]

@@ -9,8 +9,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 import sympy as sp
 
+from ..._core.types import Array
 from ...symbols import numeric
-from ._basis import Array
 from ._least_squares import levenberg_marquardt, number_cost, small_sample, standard_errors
 
 ROUNDING = 1e-13

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import sympy as sp
 
-from ._basis import Array, definite
+from ..._core.types import Array
+from ._basis import definite
 
 RATE = sp.Symbol("_rate")
 Powers = tuple[float, ...]  # whole or half

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import sympy as sp
 
-from ._basis import Array, definite, leave_one_out
+from ..._core.types import Array
+from ._basis import definite, leave_one_out
 from ._separate import _columns
 from ._state import State
 

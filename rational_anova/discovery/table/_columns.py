@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ..._core.types import Array
 
 _STRAY = 0.1  # share of cells with text that does not make a column text
 _FEW = 20  # levels of a column by which one may split a table

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ._columns import Array, NotNumbers, numbers
+from ..._core.types import Array
+from ._columns import NotNumbers, numbers
 from ._frame import cells_of
 
 

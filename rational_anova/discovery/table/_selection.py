@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ._columns import Array, affine, is_constant
+from ..._core.types import Array
+from ._columns import affine, is_constant
 
 _LEAST = 5  # rows
 

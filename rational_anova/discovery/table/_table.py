@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..._core.types import Array
 from ..._validation import real
 from ...symbols import Names
-from ._columns import Array, NotNumbers, counts_rows, numbers
+from ._columns import NotNumbers, counts_rows, numbers
 from ._frame import as_frame, split_target
 from ._read import read_table as read_table
 from ._rows import rows_of as rows_of

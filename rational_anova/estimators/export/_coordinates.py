@@ -8,11 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..._core.types import Array
 from .._bases import Heads, Levels
 from .._columns import Feature
 from ._plan import Columns
-
-Array = np.ndarray
 
 LEVEL_WIDTH = 0.5  # of the heads at the integers, which keeps their equations well conditioned
 

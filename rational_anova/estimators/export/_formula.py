@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import sympy
 
+from ..._core.types import Array
 from ...symbols.names import Names
 from .._model import Axes
 from ._plan import Plan
 from ._scalar import Language, decision
-
-Array = np.ndarray
 
 
 class Formula(Language[Any]):

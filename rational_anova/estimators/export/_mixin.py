@@ -10,6 +10,7 @@ import pandas as pd
 import sympy
 from sklearn.utils.validation import check_is_fitted
 
+from ..._core.types import Array
 from ...serialization import write_whole
 from ...symbols.names import Names
 from .._columns import labels, read
@@ -25,8 +26,6 @@ from ._sql import sql
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
-
-Array = np.ndarray
 
 
 class ExportMixin:

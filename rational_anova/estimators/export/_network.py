@@ -6,13 +6,13 @@ import numpy as np
 import torch
 from torch import nn
 
+from ..._core.types import Array
 from ...networks import RAN
 from ...topology import Topology
 from ...units import Rational1d, Rational2d
 from ._coordinates import Coordinate, Coordinates, HeadsOf, distinct_codes, heads_of
 from ._plan import Piece, Plan
 
-Array = np.ndarray
 Lines = list[Array]  # heads of a unit, each (parts, heads)
 Polynomial = dict[tuple[int, ...], Array]
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.types import Array
 from .._columns import Feature
 from ._plan import Columns, Piece, Plan, gap_code, plain
-
-Array = np.ndarray
 
 
 class Graph:

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.types import Array
 from .._bases import Basis, Heads, Levels, Missing
 from .._columns import MISSING, Feature
 from .._links import Link
 from .._model import Additive, Axes
-
-Array = np.ndarray
 
 WIDE = 1e20  # the width of a head that cannot be told from 1
 

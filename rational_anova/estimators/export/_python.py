@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.types import Array
 from . import _runtime
 from ._plan import Columns, Plan, gap_code, plain
-
-Array = np.ndarray
 
 HEADER = '"""{what}\n\n{use}\n"""'
 CLASSES = "`predict(row)` takes a dict of column names and returns the probability of each class."

@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.polynomial import chebyshev, polynomial
 
+from ..._core.types import Array
 from ...symbols.names import Names
 from ._formula import Formula
 from ._plan import Piece, Plan
-
-Array = np.ndarray
 
 HIGHEST = 12  # degree of p and of q
 POINTS, CHECKED = 300, 4001  # to fit on, and to measure the error on

@@ -7,10 +7,10 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from ..._core.types import Array
 from .._model import Axes
 from ._plan import Columns, Piece, Plan
 
-Array = np.ndarray
 E = TypeVar("E")
 
 

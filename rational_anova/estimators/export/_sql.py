@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from ... import _validation as check
+from ..._core.types import Array
 from .._links import Link
 from ._dialects import DIALECTS, Dialect, number
 from ._plan import Plan, gap_code, plain
 from ._scalar import Language, decision
-
-Array = np.ndarray
 
 CHUNK = 16  # summands side by side; SQLite refuses expressions deeper than 1000
 STEEPEST = 700.0  # exponents beyond this overflow

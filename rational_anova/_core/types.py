@@ -1,0 +1,9 @@
+"""Names of types that every layer uses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
