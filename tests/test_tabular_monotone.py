@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 from rational_anova.estimators._bases import Heads
-from rational_anova.estimators._fitting import learn_features, problem_of
+from rational_anova.estimators._fitting import additive, learn_features, problem_of
 from rational_anova.estimators._losses import Logistic, Softmax, Squared
-from rational_anova.estimators._model import additive
 from rational_anova.estimators._monotone import as_signs, constrain, proofs
 from rational_anova.estimators._monotone_proof import Curve, examine, proof_of, proved
 from rational_anova.estimators._monotone_solve import Cone, nearest

@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from .._core.types import Array
-from ._fitting import problem_of
+from ._fitting import additive, problem_of
 from ._links import Link, standard
 from ._links import check as check_link
 from ._losses import Logistic, Loss, Softmax, Squared
 from ._measured import measure
-from ._model import Additive, Part, additive
+from ._model import Additive, Part
 from ._monotone import as_signs, constrain
 from ._parts import is_constant
 from ._purify import purify

@@ -6,18 +6,20 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from scipy.linalg import solve_triangular
 
 from .._core.types import Array
 from . import _columns as columns
 from ._columns import Feature
 from ._losses import Loss
-from ._model import Additive, additive
+from ._model import Additive, Part
 from ._monotone import constrain
 from ._recipe import Options, Recipe
 from ._solve import Fit, Problem, solve
-from ._terms import Rows
+from ._terms import Rows, groups
 
 LARGE, PART = 50_000, 15_000  # rows from which a part of them, so many, chooses the terms
+DRAWS = 100  # from the posterior of the numerators, for bands
 
 
 def learn_features(frame: pd.DataFrame, y: Array, weight: Array) -> list[Feature]:
@@ -65,3 +67,35 @@ def run_recipe(problem: Problem, features: list[Feature], options: Options, seed
     fit = solve(problem, found.terms, 1, replace(found, f=f), found.penalty)
     line = ("all rows", len(fit.terms), len(fit.theta), float(fit.edf.sum()))
     return replace(fit, edf_heads=found.edf_heads, history=[*found.history, line])
+
+
+def additive(fit: Fit, features: list[Feature], scale: float, shift: float, seed: int) -> Additive:
+    """Return the model that a fit found, for the target `shift + scale * t` of a fitted t."""
+    design = fit.design
+    random = np.random.default_rng(seed)
+    theta, drawn = [], []
+    for solution in fit.solutions:
+        normal = random.standard_normal((len(solution.theta), DRAWS))
+        away = solve_triangular(solution.factor, normal, lower=True, trans=1, check_finite=False)
+        theta.append(solution.theta)
+        drawn.append(solution.theta[:, None] + away * np.sqrt(solution.noise))
+    unit = scale / design.scale
+    numerators = np.stack(theta, 1) * unit[:, None]
+    draws = np.stack(drawn, 1) * unit[:, None, None]
+    if len(theta) > 1:  # only differences between classes matter: an effect's classes add up to 0
+        numerators = numerators - numerators.mean(1, keepdims=True)
+        draws = draws - draws.mean(1, keepdims=True)
+    group = groups(fit.terms)
+    parts = [
+        Part(term, numerators[group == k], draws[group == k]) for k, term in enumerate(fit.terms)
+    ]
+    # The columns were fitted with their means taken off.
+    return Additive(
+        features,
+        shift + numerators[0] - design.mean[1:] @ numerators[1:],
+        parts,
+        shift + draws[0] - np.tensordot(design.mean[1:], draws[1:], (0, 0)),
+        fit.noise * scale**2 if len(fit.solutions) == 1 else 1.0,
+        float(sum(s.edf.sum() for s in fit.solutions)),
+        fit.history,
+    )

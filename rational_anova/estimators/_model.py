@@ -7,16 +7,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from .._core.types import Array
 from ._columns import Feature
-from ._solve import Fit
-from ._terms import Rows, Term, groups, value
+from ._terms import Rows, Term, value
 
 Axes = tuple[int, ...]
-
-DRAWS = 100  # from the posterior of the numerators, for bands
 
 
 @dataclass(frozen=True)
@@ -109,35 +105,3 @@ class Additive:
                 total += part.drawn(some)
             result[piece] = total.std(2)
         return result
-
-
-def additive(fit: Fit, features: list[Feature], scale: float, shift: float, seed: int) -> Additive:
-    """Return the model that a fit found, for the target `shift + scale * t` of a fitted t."""
-    design = fit.design
-    random = np.random.default_rng(seed)
-    theta, drawn = [], []
-    for solution in fit.solutions:
-        normal = random.standard_normal((len(solution.theta), DRAWS))
-        away = solve_triangular(solution.factor, normal, lower=True, trans=1, check_finite=False)
-        theta.append(solution.theta)
-        drawn.append(solution.theta[:, None] + away * np.sqrt(solution.noise))
-    unit = scale / design.scale
-    numerators = np.stack(theta, 1) * unit[:, None]
-    draws = np.stack(drawn, 1) * unit[:, None, None]
-    if len(theta) > 1:  # only differences between classes matter: an effect's classes add up to 0
-        numerators = numerators - numerators.mean(1, keepdims=True)
-        draws = draws - draws.mean(1, keepdims=True)
-    group = groups(fit.terms)
-    parts = [
-        Part(term, numerators[group == k], draws[group == k]) for k, term in enumerate(fit.terms)
-    ]
-    # The columns were fitted with their means taken off.
-    return Additive(
-        features,
-        shift + numerators[0] - design.mean[1:] @ numerators[1:],
-        parts,
-        shift + draws[0] - np.tensordot(design.mean[1:], draws[1:], (0, 0)),
-        fit.noise * scale**2 if len(fit.solutions) == 1 else 1.0,
-        float(sum(s.edf.sum() for s in fit.solutions)),
-        fit.history,
-    )

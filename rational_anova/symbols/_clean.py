@@ -7,11 +7,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
-_ELEMENTARY = (
-    "Abs Max Min abs max min sign sqrt cbrt exp log ln floor ceiling sin cos tan cot sec csc asin "
-    "acos atan acot asec acsc atan2 sinh cosh tanh coth asinh acosh atanh acoth erf erfc"
-)
-FUNCTIONS = frozenset(_ELEMENTARY.split())  # that a formula may call
+from ._parse import FUNCTIONS
+
 _CONSTANTS = "E I pi oo zoo nan EulerGamma Catalan GoldenRatio TribonacciConstant"
 # What generated code calls, and what compilers keep for themselves.
 _CODE = (

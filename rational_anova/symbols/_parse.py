@@ -9,8 +9,11 @@ from typing import Any
 
 import sympy as sp
 
-from ._clean import FUNCTIONS
-
+_ELEMENTARY = (
+    "Abs Max Min abs max min sign sqrt cbrt exp log ln floor ceiling sin cos tan cot sec csc asin "
+    "acos atan acot asec acsc atan2 sinh cosh tanh coth asinh acosh atanh acoth erf erfc"
+)
+FUNCTIONS = frozenset(_ELEMENTARY.split())  # that a formula may call
 _CONSTANTS = {
     "pi": sp.pi, "E": sp.E, "I": sp.I, "oo": sp.oo, "zoo": sp.zoo, "nan": sp.nan,
     "EulerGamma": sp.EulerGamma, "Catalan": sp.Catalan, "GoldenRatio": sp.GoldenRatio,
