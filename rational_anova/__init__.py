@@ -17,8 +17,6 @@ from .certificates import Certificate as Certificate
 from .certificates import certify as certify
 from .discovery import Law as Law
 from .discovery import discover as discover
-from .estimators import RANClassifier as RANClassifier
-from .estimators import RANRegressor as RANRegressor
 from .functional import rational_1d as rational_1d
 from .functional import rational_2d as rational_2d
 from .networks import CNN as CNN
@@ -42,6 +40,8 @@ from .surgery import parameter_groups as parameter_groups
 from .surgery import reapply_ as reapply_
 from .surgery import replace_activations_ as replace_activations_
 from .surgery import replace_feed_forward_ as replace_feed_forward_
+from .tabular import RANClassifier as RANClassifier
+from .tabular import RANRegressor as RANRegressor
 from .topology import Topology as Topology
 from .training import Diverged as Diverged
 from .training import History as History

@@ -20,7 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
-from . import _validation as check
+from ._core import checks as check
 from .topology import Topology
 
 FORMAT = "rational-anova"

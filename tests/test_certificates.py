@@ -12,9 +12,9 @@ from scipy.optimize import minimize_scalar
 import rational_anova as ra
 from rational_anova.certificates import Parts, PoleError, positive_on, register_certifier
 from rational_anova.certificates._curves import BASE, PSI
-from rational_anova.certificates._interval import Interval
 from rational_anova.certificates._taylor import Expansion
 from rational_anova.functional import BASES, DENOMINATORS
+from rational_anova.proofs._intervals import Interval
 
 KINDS = list(DENOMINATORS)
 ROUNDING = 1e-11  # of the sampled numbers themselves, over their size

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import rational_anova.discovery as discovery
 from rational_anova.cli import app
-from rational_anova.cli._where import listed
+from rational_anova.cli._tables import listed
 from rational_anova.discovery.law._law import Evidence, Law, Parameter
 from rational_anova.symbols import Names
 

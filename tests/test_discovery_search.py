@@ -18,19 +18,18 @@ from rational_anova.discovery import (
     structure,
     symmetries,
 )
+from rational_anova.discovery.finish._evidence import row_weights
 from rational_anova.discovery.finish._forms import forms, monic, partial_fractions
-from rational_anova.discovery.finish._noise import row_weights
 from rational_anova.discovery.finish._simplify import simplified
 from rational_anova.discovery.search._beam import System, best_of
 from rational_anova.discovery.search._least_squares import levenberg_marquardt, standard_errors
-from rational_anova.discovery.search._links import LINKS, USUAL
 from rational_anova.discovery.search._rates import scanned_rates
+from rational_anova.discovery.search._reduce import reduce_table
 from rational_anova.discovery.search._separate import sums
 from rational_anova.discovery.search._state import State
 from rational_anova.discovery.search._surrogate import fit_surrogate, leave_one_out
-from rational_anova.discovery.search._symmetry import reduce_table
 from rational_anova.discovery.search._template import Data, Template
-from rational_anova.discovery.search._terms import polynomial
+from rational_anova.discovery.search._vocabulary import LINKS, USUAL, polynomial
 from rational_anova.symbols import Names
 
 a, b, c, d, x = sp.symbols("a b c d x")

@@ -7,8 +7,8 @@ import time
 import pytest
 import sympy as sp
 
-from rational_anova.discovery.sameness._equivalence import Verdict, equivalent
-from rational_anova.discovery.sameness._limit import within
+from rational_anova._core.limits import within
+from rational_anova.discovery._equivalence import Verdict, equivalent
 from rational_anova.symbols import Names
 
 NAMES = Names([*"xyzuvwcmnthkTqijd", "m_0", "sigma", "theta"])

@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional
 
 from rational_anova.functional import DENOMINATORS, Form
-from rational_anova.units import _samples
+from rational_anova.units import _fit
 from rational_anova.units._fit import Fit, FitError, fit_function
 
 FUNCTIONS = {
@@ -121,7 +121,7 @@ def test_the_record_states_the_error_of_the_coefficients(kind):
 def test_the_tail_rule_pays(monkeypatch):
     """Without the fine the range gains a quarter, and p/d is 190 000 where SiLU is 58."""
     chosen = fitted("square", "silu").error
-    monkeypatch.setattr(_samples, "_FINE", 0.0)
+    monkeypatch.setattr(_fit, "_FINE", 0.0)
     free = fit_function(form_of("square"), functional.silu).error
     assert free.rmse <= 3.3e-4
     assert free.tail >= 1e3

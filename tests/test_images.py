@@ -18,7 +18,7 @@ from scipy.io import savemat
 from rational_anova import images
 from rational_anova.images import _readers as readers
 from rational_anova.images._files import Known
-from rational_anova.images._known_cifar import CIFAR10, CIFAR100
+from rational_anova.images._published import CIFAR10, CIFAR100
 
 RANDOM = np.random.default_rng(0)
 needs_data = pytest.mark.skipif(not os.environ.get("RAN_DATA"), reason="RAN_DATA is not set")

@@ -15,7 +15,7 @@ from test_images import archive, batches, grey, idx, needs_data, pixels, write
 from torch.utils.data import DataLoader
 
 from rational_anova import images
-from rational_anova.images._known_cifar import CIFAR10
+from rational_anova.images._published import CIFAR10
 
 
 def picture(array, kind="png"):

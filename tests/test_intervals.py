@@ -7,7 +7,7 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rational_anova.discovery.law._intervals import Unknown, enclose
+from rational_anova.proofs._expressions import Unknown, enclose
 
 x, y = sp.symbols("x y", real=True)
 FORMULAS = [

@@ -17,8 +17,7 @@ import rational_anova as ra
 from rational_anova import functional as F
 from rational_anova import kernels
 from rational_anova.functional import DENOMINATORS
-from rational_anova.training._jacobian import jacobian_rows
-from rational_anova.training._vector import Vector
+from rational_anova.training.optimizers._jacobian import Vector, jacobian_rows
 
 
 def deep():

@@ -15,7 +15,7 @@ import sympy as sp
 
 from rational_anova.discovery.law._expressions import operations
 from rational_anova.discovery.law._law import Entry, Evidence, Law, Parameter
-from rational_anova.discovery.law._rivals import as_good, own_entry, rivals
+from rational_anova.discovery.law._words import as_good, own_entry, rivals
 from rational_anova.symbols import Names
 
 ODD = ["lambda", "E", "1/x", "température"]

@@ -1,4 +1,4 @@
-"""Imports point down only: each module may import modules of a lower rank, and its own folder."""
+"""The house stands: imports point down, private files stay private, rooms are small."""
 
 import ast
 from pathlib import Path
@@ -8,30 +8,64 @@ import pytest
 import rational_anova
 
 ROOT = Path(rational_anova.__file__).parent
-ORDER = [
-    {"_validation", "_modules", "_json"},
-    {"kernels", "symbols"},
-    {"functional", "topology"},
-    {"serialization", "images"},
-    {"units"},
-    {"networks"},
-    {"budgets", "training"},
-    {"certificates", "dynamics", "surgery"},
-    {"discovery", "estimators"},
-    {"report"},
-    {"cli"},
+# Each may import what stands above it in this list; names of one line do not know each other.
+PACKAGES = [
+    "_core",
+    "symbols",
+    "tables | proofs | kernels",
+    "functional | topology",
+    "serialization | images",
+    "units",
+    "networks",
+    "budgets | training",
+    "certificates | dynamics | surgery",
+    "discovery | tabular",
+    "report",
+    "cli",
 ]
-RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
-FILES = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
+# The rooms of packages that have sub-folders, in the same way.
+ROOMS = {
+    "training": [
+        "_losses | _terms",
+        "_data",
+        "optimizers",
+        "_history | _parameter_groups",
+        "_loop",
+        "_fit",
+        "_path | _restarts | _select",
+        "_api",
+    ],
+    "discovery": ["_equivalence | search", "law", "finish", "_discover | stages"],
+    "tabular": [
+        "model",
+        "fit",
+        "monotone",
+        "_fitting",
+        "deep",
+        "explain | export",
+        "edit | _files",
+        "_base",
+        "_classifier | _regressor",
+        "autogluon",
+    ],
+}
+MOST_LINES, MOST_FILES = 500, 12
+FILES = sorted(ROOT.rglob("*.py"))
+FOLDERS = sorted({path.parent for path in FILES})
 
 
-def owner(path):
-    """The top-level module or folder that a file belongs to."""
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+def ranks(order):
+    """The line of each name."""
+    return {name: line for line, names in enumerate(order) for name in names.split(" | ")}
+
+
+def place(path):
+    """The dotted name of a file, less the package's own, as a list."""
+    return list(path.relative_to(ROOT).with_suffix("").parts)
 
 
 def imported(path):
-    """Top-level parts of the package that a file imports, anywhere in it."""
+    """What a file imports of the package, anywhere in it, as `place` has it, names at the end."""
     package = ["rational_anova", *path.relative_to(ROOT).parts[:-1]]
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -42,17 +76,58 @@ def imported(path):
             names = [[*stem, alias.name] for alias in node.names]
         else:
             continue
-        for name in names:
-            if name[0] == "rational_anova":
-                yield name[1] if len(name) > 1 else "__init__"
+        yield from (name[1:] for name in names if name[0] == "rational_anova")
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def named(path):
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if p.parent != ROOT], ids=named)
 def test_imports_point_down(path):
-    here = owner(path)
-    assert here in RANK, f"give {here} a rank in ORDER"
-    for name in imported(path):
-        assert name == here or RANK[name] < RANK[here], f"{path.name} of {here} imports {name}"
+    rank, here = ranks(PACKAGES), place(path)
+    assert here[0] in rank, f"give {here[0]} a line in PACKAGES"
+    for target in imported(path):
+        package = target[0] if target else "the package itself"
+        if package != here[0]:
+            assert rank.get(package, 99) < rank[here[0]], f"{named(path)} imports {package}"
+
+
+@pytest.mark.parametrize("package", ROOMS)
+def test_imports_between_rooms_point_down(package):
+    rank = ranks(ROOMS[package])
+    folder = ROOT / package
+    rooms = {place(path)[1] for path in folder.rglob("*.py")} - {"__init__"}
+    assert rooms == set(rank), "every room has a line, and every line a room"
+    for path in folder.rglob("*.py"):
+        room = place(path)[1]
+        if room == "__init__":
+            continue
+        for target in imported(path):
+            if target[0] == package and len(target) > 1 and target[1] != room:
+                there = target[1] if target[1] in rank else "__init__"
+                assert rank.get(there, 99) < rank[room], f"{named(path)} imports {there}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=named)
+def test_private_files_are_imported_in_their_own_folder_only(path):
+    folder = list(path.relative_to(ROOT).parts[:-1])
+    for target in imported(path):
+        for depth, part in enumerate(target[:-1]):
+            private = part.startswith("_") and part != "_core"
+            inside = folder[:depth] == target[:depth]
+            assert not private or inside, f"{named(path)} imports {'.'.join(target)}"
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=named)
+def test_a_folder_holds_a_dozen_files(folder):
+    files = [path.name for path in folder.glob("*.py") if path.name != "__init__.py"]
+    assert len(files) <= MOST_FILES, files
+
+
+@pytest.mark.parametrize("path", FILES, ids=named)
+def test_a_file_is_one_concept(path):
+    assert len(path.read_text().splitlines()) <= MOST_LINES
 
 
 def test_the_check_sees_every_form_of_import(tmp_path, monkeypatch):
@@ -60,7 +135,7 @@ def test_the_check_sees_every_form_of_import(tmp_path, monkeypatch):
     file.parent.mkdir()
     file.write_text("import rational_anova.cli\nfrom .. import networks\nfrom ..budgets import a\n")
     monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)
-    assert list(imported(file)) == ["cli", "networks", "budgets"]
+    assert list(imported(file)) == [["cli"], ["networks"], ["budgets", "a"]]
 
 
 @pytest.mark.parametrize("folder", ["experiments", "benchmarks"])

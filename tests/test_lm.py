@@ -8,9 +8,8 @@ from torch.func import functional_call, jacrev, vmap
 
 import rational_anova as ra
 from rational_anova.training._data import Rows
-from rational_anova.training._jacobian import evaluate, jacobian_rows, normal
 from rational_anova.training._losses import LOSSES
-from rational_anova.training._vector import Vector
+from rational_anova.training.optimizers._jacobian import Vector, evaluate, jacobian_rows, normal
 
 DOUBLE = torch.float64
 
@@ -73,7 +72,7 @@ def test_sums_do_not_depend_on_chunks_and_weights_are_repetitions(name, monkeypa
         y = y + 10
     vector, loss = Vector(net), LOSSES[name]
     whole = normal(net, vector, Rows(x, y), loss, 2)
-    monkeypatch.setattr("rational_anova.training._jacobian._NUMBERS", 1)
+    monkeypatch.setattr("rational_anova.training.optimizers._jacobian._NUMBERS", 1)
     parts = normal(net, vector, Rows(x, y), loss, 2)
     weight = torch.tensor([2.0, 0.0, 1.0] * 20, dtype=DOUBLE)
     weighted = normal(net, vector, Rows(x, y, weight), loss, 2)

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 import rational_anova as ra
 from rational_anova.training import active_terms
-from rational_anova.training._penalty import GroupProblem, Penalty
 from rational_anova.training._terms import alive, banks, named, open_gates, shrink
-from rational_anova.training._vector import Vector
+from rational_anova.training.optimizers._group_lasso import GroupProblem, Penalty
+from rational_anova.training.optimizers._jacobian import Vector
 
 DOUBLE = torch.float64
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
-from rational_anova.discovery.table._table import Table, prepare, read_table, rows_of
+from rational_anova.tables import Table, prepare, read_table, rows_of
 
 T = np.array([280.0, 300, 320, 350, 290, 310])
 V = np.array([0.1, 0.2, 0.15, 0.4, 0.35, 0.22])

@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-import rational_anova.estimators.autogluon as adapter
+import rational_anova.tabular.autogluon as adapter
 from rational_anova import RANClassifier, RANRegressor
 from rational_anova.cli import app
-from rational_anova.cli._columns import as_text, prepared
+from rational_anova.cli._tables import as_text, prepared
 from rational_anova.cli._tasks import held_out, task_of
-from rational_anova.estimators._saving import load_estimator
+from rational_anova.tabular._files import load_estimator
 
 ROWS = 150
 

@@ -10,19 +10,25 @@ import pandas as pd
 import pytest
 import torch
 
-from rational_anova.estimators import RANClassifier, RANRegressor
-from rational_anova.estimators._columns import read
-from rational_anova.estimators._deep import Deep
-from rational_anova.estimators._deep_blend import Blend, choose, variance
-from rational_anova.estimators._deep_fit import fit_deep, share
-from rational_anova.estimators._deep_stage import deepen, left_out
-from rational_anova.estimators._fitting import problem_of
-from rational_anova.estimators._losses import Logistic
-from rational_anova.estimators._recipe import Options
-from rational_anova.estimators._terms import Rows
+from rational_anova.tabular import RANClassifier, RANRegressor
+from rational_anova.tabular._fitting import problem_of
+from rational_anova.tabular.deep._ensemble import (
+    Blend,
+    Deep,
+    choose,
+    deepen,
+    fit_deep,
+    left_out,
+    share,
+    variance,
+)
+from rational_anova.tabular.fit._recipe import Options
+from rational_anova.tabular.fit._solve import Logistic
+from rational_anova.tabular.model._columns import read
+from rational_anova.tabular.model._terms import Rows
 
 Array = np.ndarray
-NETWORK = "rational_anova.estimators._deep_network"
+NETWORK = "rational_anova.tabular.deep._network"
 
 
 def _fitted(estimator, X, y, loss, refit=None, seed=0, weight=None) -> tuple[Deep, Array, Rows]:

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from rational_anova import RANClassifier, RANRegressor
-from rational_anova.estimators._editing_curve import own_parts
-from rational_anova.estimators._terms import Rows
+from rational_anova.tabular.edit._curve import own_parts
+from rational_anova.tabular.model._terms import Rows
 
 N = 800
 
@@ -379,7 +379,7 @@ def test_edits_are_saved(model, table, tmp_path):
 
 
 def test_dates_as_keys():
-    from rational_anova.estimators._columns import Feature
+    from rational_anova.tabular.model._columns import Feature
 
     day = Feature("when", 0, "date", "day", clip=(18262.0, 18300.0))
     points = {pd.Timestamp("2020-01-01"): 0.0, pd.Timestamp("2020-02-01"): 1.0}

@@ -8,13 +8,12 @@ import pandas as pd
 import pytest
 
 from rational_anova import RANClassifier, RANRegressor
-from rational_anova.estimators._bases import Heads, Levels, Missing
-from rational_anova.estimators._columns import MISSING, Feature
-from rational_anova.estimators._measured import measure
-from rational_anova.estimators._model import Additive, Part
-from rational_anova.estimators._parts import compact, constant, is_constant
-from rational_anova.estimators._purify import purify
-from rational_anova.estimators._terms import Rows, Term
+from rational_anova.tabular.explain._statistics import measure
+from rational_anova.tabular.model._additive import Additive, Part, compact, constant, is_constant
+from rational_anova.tabular.model._bases import Heads, Levels, Missing
+from rational_anova.tabular.model._columns import MISSING, Feature
+from rational_anova.tabular.model._purify import purify
+from rational_anova.tabular.model._terms import Rows, Term
 
 DRAWS = 7
 

@@ -14,12 +14,12 @@ import sympy
 import torch
 
 import rational_anova as ra
-from rational_anova.estimators import RANClassifier, RANRegressor
-from rational_anova.estimators._bases import Heads, Levels, Missing
-from rational_anova.estimators._columns import Feature
-from rational_anova.estimators._links import Link
-from rational_anova.estimators._model import Additive, Part
-from rational_anova.estimators._terms import Term
+from rational_anova.tabular import RANClassifier, RANRegressor
+from rational_anova.tabular.fit._links import Link
+from rational_anova.tabular.model._additive import Additive, Part
+from rational_anova.tabular.model._bases import Heads, Levels, Missing
+from rational_anova.tabular.model._columns import Feature
+from rational_anova.tabular.model._terms import Term
 
 # pandas 3 renames it
 pytestmark = pytest.mark.filterwarnings("ignore:Series.dt.weekday is deprecated")
@@ -129,7 +129,7 @@ def test_python_takes_dates_as_texts_and_objects(regression):
 
 
 def test_every_day_of_four_centuries_is_found():
-    from rational_anova.estimators.export import _runtime
+    from rational_anova.tabular.export import _runtime
 
     first = datetime.date(1600, 1, 1)
     for k in range(0, 366 * 500, 7):

@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rational_anova.estimators import RANClassifier, RANRegressor
-from rational_anova.estimators._bases import Missing
-from rational_anova.estimators._fitting import learn_features, problem_of
-from rational_anova.estimators._losses import Squared
-from rational_anova.estimators._mixture import choose_mixture, fit_mixture
-from rational_anova.estimators._recipe import Options
+from rational_anova.tabular import RANClassifier, RANRegressor
+from rational_anova.tabular._fitting import choose_mixture, fit_mixture, learn_features, problem_of
+from rational_anova.tabular.fit._recipe import Options
+from rational_anova.tabular.fit._solve import Squared
+from rational_anova.tabular.model._bases import Missing
 
 
 def small(rows, inputs=3, seed=0):

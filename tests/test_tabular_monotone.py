@@ -6,15 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rational_anova.estimators._bases import Heads
-from rational_anova.estimators._fitting import additive, learn_features, problem_of
-from rational_anova.estimators._losses import Logistic, Softmax, Squared
-from rational_anova.estimators._monotone import as_signs, constrain, proofs
-from rational_anova.estimators._monotone_proof import Curve, examine, proof_of, proved
-from rational_anova.estimators._monotone_solve import Cone, nearest
-from rational_anova.estimators._recipe import Options, Recipe
-from rational_anova.estimators._solve import solve
-from rational_anova.estimators._terms import Rows
+from rational_anova.tabular._fitting import additive, learn_features, problem_of
+from rational_anova.tabular.fit._recipe import Options, Recipe
+from rational_anova.tabular.fit._solve import Logistic, Softmax, Squared, solve
+from rational_anova.tabular.model._bases import Heads
+from rational_anova.tabular.model._terms import Rows
+from rational_anova.tabular.monotone._cone import Cone, nearest
+from rational_anova.tabular.monotone._constrain import as_signs, constrain, proofs
+from rational_anova.tabular.monotone._proof import Curve, examine, proof_of, proved
 
 
 class Fitted:
@@ -311,12 +310,12 @@ def test_a_weight_of_two_is_two_rows(rng):
 
 def test_where_rounds_do_not_suffice_the_curve_is_still_proved(rng, monkeypatch):
     X = rng.uniform(-3, 3, (800, 1))
-    monkeypatch.setattr("rational_anova.estimators._monotone_solve.MARGINS", (1e-7,))
+    monkeypatch.setattr("rational_anova.tabular.monotone._cone.MARGINS", (1e-7,))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the last resort, a constant, is proved, too
         Fitted(X, np.sin(3 * X[:, 0]) + X[:, 0] + 0.1 * rng.normal(size=800), {0: 1}).check()
     monkeypatch.setattr(Cone, "_nearest", lambda self, margin: None)
-    monkeypatch.setattr("rational_anova.estimators._monotone_solve.BLENDS", ())
+    monkeypatch.setattr("rational_anova.tabular.monotone._cone.BLENDS", ())
     with pytest.warns(UserWarning, match="its effect is constant"):
         Fitted(X, np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=800), {0: 1}).check()
 

@@ -9,8 +9,7 @@ from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
 
 import rational_anova as ra
 from rational_anova.training import Loss
-from rational_anova.training._jacobian import jacobian_rows
-from rational_anova.training._vector import Vector
+from rational_anova.training.optimizers._jacobian import Vector, jacobian_rows
 
 D = torch.float64
 

@@ -13,7 +13,7 @@ from conftest import scramble
 from rational_anova import RAN, Topology, fit, load, prune, save
 from rational_anova.functional import BASES, DENOMINATORS
 from rational_anova.networks._effects import Effects
-from rational_anova.networks._pole_plot import poles_of
+from rational_anova.networks._plots import poles_of
 from rational_anova.symbols import Names
 
 X0, X1, X2 = sp.symbols("x0:3")

@@ -10,7 +10,7 @@ import math
 import warnings
 from typing import Any
 
-from .. import _validation as check
+from .._core import checks as check
 from ._architecture import Architecture
 from ._families import FAMILIES, IMAGE_FAMILIES
 

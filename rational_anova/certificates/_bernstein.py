@@ -16,8 +16,8 @@ import numpy as np
 
 from .._core.types import Array
 from ..functional import Powers
+from ..proofs import first_root
 from ._search import _corners, _grid, _shares, _split
-from ._sturm import first_root
 from ._taylor import Expansion
 
 _ROUNDS = 60

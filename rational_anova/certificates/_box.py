@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from ..proofs import Interval
 from ..units import Rational1d, Rational2d
-from ._interval import Interval
 
 
 def box_of(value: Any, features: int | None) -> Interval:

@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from .. import _validation as check
+from .._core import checks as check
+from ..proofs import Interval, Pair, down, hull, point
 from ..units import RationalUnit
 from ._box import box_of, check_features, check_weights, inputs_of
 from ._certificate import Certificate
-from ._interval import Interval, Pair, down, hull, point
-from ._monotone import Witnesses
+from ._layers import check_plain
+from ._monotone import Witnesses, sample
 from ._pieces import cut, piece, product_of, run
-from ._samples import sample
 from ._state import Settings, interval_norm
 from ._units import UnitCertificate
-from ._walk import check_plain
 
 _CERTIFIERS: dict[type, Callable[..., Certificate]] = {}
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 from .._core.types import Array
-from ._interval import Interval
+from ..proofs import Interval
 
 MARGIN = 2e-14  # of a value, and of 1 for the bases, whose derivatives have zeros
 _TINY = 1e-300

@@ -12,11 +12,10 @@ from torch import Tensor, nn
 
 from .._core.types import Array
 from ..networks import GatedRationalBlock
+from ..proofs import Interval, point
 from ._box import box_of, check_weights
-from ._interval import Interval, point
-from ._networks import block_jacobian
+from ._layers import block_jacobian, check_plain, walk
 from ._state import Settings, State, array, interval_norm, spectral
-from ._walk import check_plain, walk
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from torch import nn
 
+from ..proofs import Interval, matmul, point, up
 from ..units import RationalUnit
-from ._interval import Interval, matmul, point, up
+from ._layers import walk
 from ._monotone import Witnesses
 from ._state import Settings, State, interval_norm
-from ._walk import walk
 
 
 @dataclass(frozen=True)

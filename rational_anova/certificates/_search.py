@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._core.types import Array
-from ._cells import Bank, Bounds
-from ._kinks import branched
+from ._cells import Bank, Bounds, branched
 
 _START = {1: 8, 2: 3}  # pieces of each side at first
 _ROUNDS = 48

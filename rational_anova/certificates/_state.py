@@ -10,8 +10,8 @@ import numpy as np
 from torch import Tensor
 
 from .._core.types import Array
+from ..proofs import Interval, down, matmul, point, up
 from ..units import Rational1d, Rational2d
-from ._interval import Interval, down, matmul, point, up
 from ._units import UnitCertificate, bank_of, bounded, column
 
 _NORM = 1e-10  # relative margin on spectral norms, which LAPACK computes

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._core.types import Array
 from ..functional import Powers
-from ._interval import Interval, down, up
+from ..proofs import Interval, down, up
 
 Index = tuple[int, ...]
 _TINY = 1e-290

@@ -12,9 +12,9 @@ import numpy as np
 
 from .._core.types import Array
 from ..functional import Powers
+from ..proofs import Interval
 from ._cells import Bank
 from ._curves import BASE
-from ._interval import Interval
 
 _UP = 1 + 1e-12  # all numbers here are sums of positive ones: this covers their rounding
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from .._core.types import Array
+from ..proofs import Interval, Pair, down
 from ..units import RationalUnit
 from ._bernstein import positive_on
 from ._cells import Bank
-from ._interval import Interval, Pair, down
 from ._search import Extremes, extremes, looking
 from ._theorem import Theorem, theorem
 

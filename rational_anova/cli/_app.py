@@ -16,9 +16,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from .. import budgets
-from ..estimators import load_estimator
 from ..networks import RAN
 from ..serialization import load
+from ..tabular import load_estimator
 from ..units import RationalUnit
 from ._certify import certify
 from ._demo import run_demo

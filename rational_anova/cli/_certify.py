@@ -12,15 +12,14 @@ import pandas as pd
 import typer
 from rich.console import Console
 
-from .._validation import choice
-from ..certificates import PoleError
+from .._core.checks import choice
+from ..certificates import PoleError, inputs_of
 from ..certificates import certify as prove
-from ..certificates._box import inputs_of
-from ..discovery.law._law import Law
-from ..discovery.table._table import read_table
+from ..discovery.law import Law
 from ..serialization import load, write_whole
+from ..tables import read_table
 from ._fit import clear_errors
-from ._where import listed
+from ._tables import listed
 
 _POLE = 3
 _WAY = "give --box -1,1 for all inputs, --box x=0:1,y=-2:3 for some, or --table data.csv"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -10,11 +12,27 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ..discovery import Law, discover, read_table
 from ..report import write_report
 from ..serialization import write_whole
-from ._progress import spinner
+
+
+@contextlib.contextmanager
+def spinner(quiet: bool = False) -> Iterator[Callable[[str], None] | None]:
+    """Show the stage of the search, on the error stream of a terminal."""
+    if quiet:
+        yield None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    console = Console(stderr=True)
+    off = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=off) as bar:
+        task = bar.add_task("searching")
+        yield lambda stage: bar.update(task, description=escape(str(stage)))
+
 
 _UNITS = {"T": "K", "V": "L/mol", "P": "bar"}
 # What the pressures of the table were computed with; experiments/discovery/demo_table.py.

@@ -12,12 +12,11 @@ from rich.console import Console
 from rich.markup import escape
 
 from .. import discovery
-from .._validation import choice
-from ..discovery.law._expressions import short
-from ..discovery.law._law import Law
-from ..discovery.table._table import Table, prepare, read_table
-from ._progress import spinner
-from ._where import listed, rows_where
+from .._core.checks import choice
+from ..discovery.law import Law, short
+from ..tables import Table, prepare, read_table
+from ._demo import spinner
+from ._tables import listed, rows_where
 
 _BAD_INPUT, _NO_LAW = 2, 3
 

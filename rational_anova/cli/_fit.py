@@ -16,14 +16,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from .._validation import choice
-from ..estimators import RANClassifier, RANRegressor
+from .._core.checks import choice
 from ..serialization import write_whole
+from ..tabular import RANClassifier, RANRegressor
 from ._card import Facts, card, effects_of, number
-from ._fit_table import read_inputs
-from ._progress import spinner
+from ._demo import spinner
+from ._tables import listed, read_inputs
 from ._tasks import TASKS, Task, held_out, scores, task_of
-from ._where import listed
 
 _BAD_INPUT = 2
 _TOP = 10  # effects that are printed

@@ -9,12 +9,11 @@ import numpy as np
 import pandas as pd
 import typer
 
-from ..discovery.table._table import read_table
-from ..estimators import RANClassifier
-from ..estimators._saving import load_estimator
 from ..serialization import write_whole
-from ._columns import as_fitted
+from ..tables import read_table
+from ..tabular import RANClassifier, load_estimator
 from ._fit import clear_errors
+from ._tables import as_fitted
 
 
 def predict(

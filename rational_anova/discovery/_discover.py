@@ -11,21 +11,23 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from .. import _validation as check
+from .._core import checks as check
 from .._core.types import Array
-from .finish._assemble import COMPACT, NUMBERS, assemble
-from .finish._forms import forms
-from .finish._noise import row_weights
-from .finish._rewrite import rewritten
-from .finish._simplify import simplified
-from .law._law import Law
-from .search._candidate import EXACT
-from .search._judge import Counter, Search, constant, finished
-from .search._permitted import permitted
-from .search._solve import solve
-from .search._state import State
-from .search._template import Data, Template
-from .table._table import Table, prepare
+from ..tables import Table, prepare
+from .finish import COMPACT, NUMBERS, assemble, forms, rewritten, row_weights, simplified
+from .law import Law
+from .search import (
+    EXACT,
+    Counter,
+    Data,
+    Search,
+    State,
+    Template,
+    constant,
+    finished,
+    permitted,
+    solve,
+)
 
 Rows = NDArray[np.int64]
 SEARCHED = 3000  # rows that the search looks at

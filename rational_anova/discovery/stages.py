@@ -19,18 +19,24 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from .finish._rewrite import rewritten
-from .finish._simplify import simplified
-from .search._candidate import Candidate
-from .search._judge import judged
-from .search._links import LINKS, USUAL
-from .search._rates import scanned_rates
-from .search._search import lifts, null_space, rational_terms
-from .search._separate import interactions
-from .search._state import F, State
-from .search._symmetry import reduce_table
-from .search._template import Data, Template
-from .table._table import Table, prepare
+from ..tables import Table, prepare
+from .finish import rewritten, simplified
+from .search import (
+    LINKS,
+    USUAL,
+    Candidate,
+    Data,
+    F,
+    State,
+    Template,
+    interactions,
+    judged,
+    lifts,
+    null_space,
+    rational_terms,
+    reduce_table,
+    scanned_rates,
+)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Learning dynamics: what one step of training at one point does to a model at others."""
 
-from ._classes import Decomposition as Decomposition
-from ._classes import decompose as decompose
+from ._decomposition import Decomposition as Decomposition
+from ._decomposition import decompose as decompose
 from ._influence import Influence as Influence
 from ._influence import RateStudy as RateStudy
 from ._influence import influence as influence

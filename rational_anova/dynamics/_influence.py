@@ -11,11 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import vjp
 
-from .. import _validation as check
-from ..training._data import as_tensor
-from ..training._losses import Loss, resolve_loss
-from ._classes import targets
-from ._state import State, Weights, positive
+from .._core import checks as check
+from ..training import Loss, as_tensor, resolve_loss
+from ._decomposition import targets
+from ._model import State, Weights, positive
 
 WATCHED = ("outputs", "log_probabilities")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from .. import _validation as check
+from .._core import checks as check
 from ._kernel import Kernel
 from ._locality import InfluenceMap, Locality
 

@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .. import _validation as check
-from ..training._losses import Loss
+from .._core import checks as check
+from ..training import Loss
 from ._influence import change, descent
+from ._model import State, positive
 from ._ntk import _total
-from ._state import State, positive
 
 Updates = Sequence[tuple[Any, Any]]
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from .. import kernels
-from .._validation import compute_dtype
+from .._core.checks import compute_dtype
 from ._derivatives import gradients
 from ._form import Form, total
 

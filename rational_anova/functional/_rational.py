@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from .. import _validation as check
+from .._core import checks as check
 from ._autograd import apply
 from ._bases import BASES
 from ._denominators import DENOMINATORS

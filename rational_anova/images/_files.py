@@ -1,15 +1,18 @@
-"""Where files of data lie, whether they are the ones they should be, and what to do if not."""
+"""Where files of data lie, whether they are the ones they should be, and pictures as arrays."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from ..kernels._build import Unavailable, cache_folder
+import numpy as np
+
+from ..kernels import Unavailable, cache_folder
 
 VARIABLE = "RAN_DATA"
 
@@ -98,3 +101,22 @@ def check_digest(path: Path | str, content: bytes, digest: str) -> None:
             f"has {len(content):,} bytes with the {kind} {found}, and should have {digest} "
             "(verify=False reads a file that differs from the published one)",
         )
+
+
+def decoded(path: Path | str, content: bytes) -> np.ndarray:
+    """Return a picture as (height, width, 3), uint8; grey ones and those with a palette, too.
+
+    Of 16 bits a value, the upper 8 are kept.
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(io.BytesIO(content)) as picture:
+            if picture.mode.startswith("I"):  # grey in 16 bits: `convert` cuts it off at 255
+                grey = np.clip(np.asarray(picture) >> 8, 0, 255).astype(np.uint8)
+                return np.stack([grey] * 3, axis=-1)
+            return np.asarray(picture.convert("RGB"))  # of colours, it keeps the upper 8 bits
+    except UnidentifiedImageError as error:
+        raise BadFile(path, f"is no picture in a known format ({len(content):,} bytes)") from error
+    except (OSError, ValueError, SyntaxError, EOFError) as error:
+        raise BadFile(path, f"is not whole ({error})") from error

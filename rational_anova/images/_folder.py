@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from ._decode import decoded
-from ._files import read_verified
+from ._files import decoded, read_verified
 from ._set import tensor_of
 
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".ppm")

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import torch
 
-from .. import _validation as check
-from . import _known as known
+from .._core import checks as check
+from . import _published as known
 from ._files import BadFile, data_folders
-from ._known_cifar import CIFAR10, CIFAR100
+from ._published import CIFAR10, CIFAR100
 from ._readers import Reader, cifar, grey, houses, letters
 from ._set import ImageSet, tensor_of
 

@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ._decode import decoded
-from ._files import BadFile, Known, data_folders, missing, read_verified
+from ._files import BadFile, Known, data_folders, decoded, missing, read_verified
 from ._set import tensor_of
 
 NAME = "polyu_real_noise"

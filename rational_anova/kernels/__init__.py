@@ -4,9 +4,11 @@ Users switch nothing on. `info()` says what runs and why; `RAN_KERNELS=off|torch
 `using(...)` for a part of a program, chooses otherwise.
 """
 
-from ._choice import asked as asked
-from ._choice import attempt as attempt
-from ._choice import info as info
-from ._choice import pick as pick
-from ._choice import using as using
+from ._build import Unavailable as Unavailable
+from ._build import cache_folder as cache_folder
+from ._pick import asked as asked
+from ._pick import attempt as attempt
+from ._pick import info as info
+from ._pick import pick as pick
+from ._pick import using as using
 from ._spec import Spec as Spec

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .. import _validation as check
+from .._core import checks as check
 from ..serialization import saveable
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import sympy
 import torch
 
-from ..units import RationalUnit
-from ..units._symbolic import number
+from ..units import RationalUnit, number
 
 if TYPE_CHECKING:
     from ._ran import RAN

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn.functional import linear
 
-from .. import _validation as check
-from .._modules import untouched
+from .._core import checks as check
+from .._core.modules import untouched
 from ..functional import Sent, spread
 from ..serialization import saveable
 from ..topology import Topology

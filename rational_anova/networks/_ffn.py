@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .. import _validation as check
+from .._core import checks as check
 from ..serialization import saveable
 from ..topology import Topology
 from ..units import Rational1d, Rational2d

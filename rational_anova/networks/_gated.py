@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from .. import _validation as check
+from .._core import checks as check
 from ..serialization import saveable
 from ..units import Rational1d
 

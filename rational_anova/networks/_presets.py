@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import nn
 
-from .. import _validation as check
+from .._core import checks as check
 from ._conv import RANConvNet
 from ._deep import DeepRAN
 from ._ffn import RANFFN

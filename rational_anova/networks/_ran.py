@@ -9,12 +9,11 @@ import sympy
 import torch
 from torch import Tensor, nn
 
-from .. import _validation as check
 from .. import functional as F
+from .._core import checks as check
 from ..serialization import remembered, saveable
 from ..topology import Topology
-from ..units import Rational1d, Rational2d
-from ..units._symbolic import number, symbols
+from ..units import Rational1d, Rational2d, number, symbols
 from ._plots import plot_anova
 from ._snapping import Snaps, auto_rational
 from ._symbolic import symbolic_formula

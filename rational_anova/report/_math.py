@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import sympy as sp
 
-from ..discovery.law._expressions import substitute
+from ..discovery.law import substitute
 from ..symbols import Names
 
 if TYPE_CHECKING:
-    from ..discovery.law._law import Law
+    from ..discovery.law import Law
 
 _SIZE = 26.0  # CSS pixels
 _LONGEST = 4000  # characters of LaTeX; beyond, text reads better

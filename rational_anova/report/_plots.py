@@ -16,10 +16,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
 from .._core.types import Array
-from ..discovery.law._rivals import own_entry
+from ..discovery.law import own_entry
 
 if TYPE_CHECKING:
-    from ..discovery.law._law import Law
+    from ..discovery.law import Law
 
 
 _INK, _DATA, _LAW = "#010101", "#4a90d9", "#e0762c"

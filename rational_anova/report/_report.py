@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..discovery.law._expressions import short, text
-from ..discovery.law._law import Law
-from ..discovery.table._table import rows_of
+from ..discovery.law import Law, short, text
 from ..serialization import write_whole
+from ..tables import rows_of
 from . import _sections as sections
 from ._math import law_svg, readable
-from ._page import code, listing, page, section
+from ._sections import code, listing, page, section
 
 
 def write_report(

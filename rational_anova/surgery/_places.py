@@ -1,25 +1,182 @@
-"""Where a model has the activations of its feed-forward layers.
-
-A feed-forward layer is seen by its linear maps: one goes from the width d to h channels, another
-back from h to d, and the activation stands beside them (as in ViT, GPT-2, LLaMA and timm's `Mlp`),
-beside the first of them (as in BERT), or between them in an `nn.Sequential`.
-"""
+"""Where a model has the activations of its feed-forward layers, and which functions they are."""
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import functools
+import itertools
 import re
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from ..functional import BASES
 from ..networks import RANFFN, RANFFNPlus
 from ..units import Rational1d, RationalUnit
-from ._recognise import Activation, is_activation
-from ._shared import SharedUnit
-from ._trial import shapes
+from ._swap import SharedUnit
+
+Shapes = dict[str, list[tuple[int, ...]]]
+
+
+def shapes(holder: nn.Module, attributes: Iterable[str], features: int, dim: int) -> Shapes | None:
+    """Return the shapes that each activation in a module is given, None if it cannot be called.
+
+    Args:
+        holder: the module.
+        attributes: names of the activations in it.
+        features: size of its input.
+        dim: axis of the features where it is a layer of convolutions, else the last.
+    """
+    forms = [(2, features, 6, 6)] if dim == 1 else [(2, 5, features), (2, features, 6, 6)]
+    for form in forms:
+        seen: Shapes = {}
+        with contextlib.suppress(Exception), contextlib.ExitStack() as stack:
+            stack.enter_context(torch.random.fork_rng(devices=[]))
+            stack.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("ignore")
+            stack.enter_context(torch.no_grad())
+            part = _without_memory(holder).train()  # torch's encoder layer has a short cut else
+            for attribute in attributes:
+                note = functools.partial(_note, seen.setdefault(attribute, []))
+                stack.enter_context(listening(part, attribute, note))
+            dtype = next((p.dtype for p in part.parameters() if p.is_floating_point()), None)
+            part(torch.empty(form, device="meta", dtype=dtype))
+            return seen
+    return None
+
+
+def _note(given: list[tuple[int, ...]], x: Tensor) -> None:
+    given.append(tuple(x.shape))
+
+
+@contextlib.contextmanager
+def listening(holder: nn.Module, attribute: str, note: Callable[[Tensor], Any]) -> Iterator[None]:
+    """Have `note` called with whatever an activation is called on."""
+    activation = getattr(holder, attribute)
+    if isinstance(activation, nn.Module):
+        handle = activation.register_forward_pre_hook(
+            lambda _, args, named: note([*args, *named.values()][0]), with_kwargs=True
+        )
+        try:
+            yield
+        finally:
+            handle.remove()
+        return
+
+    def listener(x: Tensor, *args: Any, **kwargs: Any) -> Any:
+        note(x)
+        return activation(x, *args, **kwargs)
+
+    vars(holder)[attribute] = listener
+    try:
+        yield
+    finally:
+        vars(holder)[attribute] = activation
+
+
+def bare(module: nn.Module, memo: dict[int, Any] | None = None) -> nn.Module:
+    """Return a copy of a module without its hooks, which may keep what they see."""
+    copied = copy.deepcopy(module, memo)
+    for part in copied.modules():
+        part._forward_hooks.clear()
+        part._forward_pre_hooks.clear()
+    return copied
+
+
+def _without_memory(module: nn.Module) -> nn.Module:
+    memo: dict[int, Any] = {}
+    for tensor in itertools.chain(module.parameters(), module.buffers()):
+        empty: Tensor = torch.empty_like(tensor, device="meta")
+        if isinstance(tensor, nn.Parameter):
+            empty = nn.Parameter(empty, tensor.requires_grad)
+        memo[id(tensor)] = empty
+    return bare(module, memo)
+
+
+Activation = Callable[[Tensor], Tensor]
+
+_POINTS = 801
+_REACH = 20.0
+# Implementations of one function differ by rounded constants, below the precision of float32.
+_CLOSE = 1e-7
+_LINEAR = ("identity", "mean", "zero")
+
+
+def values(activation: Activation) -> Tensor | None:
+    """Return the activation on a grid in float64, or None where it is no function of one number.
+
+    That it acts on each number alone is seen from a second order of the same numbers.
+    """
+    x = _grid()
+    order = torch.arange(_POINTS - 1, -1, -1, device="cpu")
+    try:
+        with torch.no_grad(), torch.device("cpu"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            function = settled(activation)
+            # Copies: an activation may work in place.
+            y, turned = function(x.clone()), function(x[order].unsqueeze(-1))
+    except Exception:  # whatever a callable that is no activation may raise
+        return None
+    if not isinstance(y, Tensor) or y.shape != x.shape or not isinstance(turned, Tensor):
+        return None
+    if turned.shape != (_POINTS, 1) or not y.isfinite().all():
+        return None
+    return y if torch.allclose(turned[:, 0], y[order], rtol=1e-9, atol=1e-12) else None
+
+
+def settled(activation: Activation) -> Activation:
+    """Return an activation as it evaluates; a module's copy, which has its state to itself."""
+    if not isinstance(activation, nn.Module):
+        return activation
+    forward: Activation = bare(activation).cpu().eval().forward
+    return forward
+
+
+def recognise(activation: Activation) -> str | None:
+    """Return the base that an activation equals to the precision of float32, if there is one.
+
+    Example:
+        >>> recognise(nn.GELU()), recognise(nn.GELU(approximate="tanh")), recognise(nn.Mish())
+        ('gelu', 'gelu_tanh', None)
+    """
+    y = values(activation)
+    return None if y is None else _named(y)
+
+
+def is_activation(activation: Any) -> bool:
+    """Say whether something is a function of one number that is not linear and has no weights."""
+    if isinstance(activation, nn.Module) and (
+        any(True for _ in activation.parameters()) or any(True for _ in activation.children())
+    ):
+        return False
+    y = values(activation)
+    return y is not None and _named(y, _LINEAR) is None
+
+
+def describe(activation: Any) -> str:
+    """Return an activation as a report names it."""
+    if isinstance(activation, nn.Module):
+        return repr(activation)
+    return str(getattr(activation, "__name__", None) or repr(activation))
+
+
+def _named(y: Tensor, names: tuple[str, ...] | None = None) -> str | None:
+    x = _grid()
+    for name in names or tuple(name for name in BASES if name not in _LINEAR):
+        if ((BASES[name].value(x) - y).abs() <= _CLOSE * (1 + x.abs())).all():
+            return name
+    return None
+
+
+def _grid() -> Tensor:
+    with torch.device("cpu"):  # whatever the default device is
+        return torch.linspace(-_REACH, _REACH, _POINTS, dtype=torch.float64)
+
 
 # Attributes that hold a plain function, such as BERT's `intermediate_act_fn`.
 _NAME = re.compile(r"act|nonlin|gelu|relu|silu|swish|tanh", re.I)

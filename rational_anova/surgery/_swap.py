@@ -1,11 +1,13 @@
-"""One module put in the place of another, and back."""
+"""One module put in the place of another, and back; one unit in several places."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
+
+from ..units import Rational1d
 
 # By this flag torch's own encoder layer takes a short cut past its activation.
 _SHORT_CUT = "activation_relu_or_gelu"
@@ -59,3 +61,29 @@ class Swap:
             vars(self.holder)[self.attribute] = self.old
         if self._flag is not None:
             setattr(self.holder, _SHORT_CUT, self._flag)
+
+
+class SharedUnit(nn.Module):
+    """Stands where another place's unit is used again.
+
+    It has no parameters of its own, so that a state dictionary names each coefficient once: files
+    of Hugging Face refuse two names for one tensor.
+    """
+
+    def __init__(self, unit: Rational1d) -> None:
+        super().__init__()
+        self._held = (unit,)  # in a tuple, so that it is not registered here as well
+
+    @property
+    def unit(self) -> Rational1d:
+        """The unit of the other place."""
+        return self._held[0]
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Apply the shared unit."""
+        y: Tensor = self.unit(x)
+        return y
+
+    def extra_repr(self) -> str:
+        """Describe the unit behind it."""
+        return repr(self.unit)

@@ -11,11 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import grad, jvp, vmap
 
-from .._validation import integer
-from ._pairs import Index, sample
-from ._screening import largest
-from ._sizes import resolve_size
-from ._tables import Table, read_table
+from .._core.checks import integer
+from ..tables import Numbers, read_matrix
+from ._correlation import largest
+from ._pairs import Index, resolve_size, sample
 
 Model: TypeAlias = Callable[[Tensor], Tensor]
 
@@ -26,7 +25,7 @@ _NUMBERS = 2**20  # of a block of second derivatives
 
 def coupling(
     model: Model,
-    X: Table,
+    X: Numbers,
     *,
     scale: bool = True,
     rows: int | None = ROWS,
@@ -52,7 +51,7 @@ def coupling(
     >>> coupling(lambda x: x[:, 0] * x[:, 1] + 5 * x[:, 2] ** 2, X, scale=False)[0]
     tensor([0., 1., 0.], dtype=torch.float64)
     """
-    table = torch.from_numpy(read_table(X))
+    table = torch.from_numpy(read_matrix(X))
     count = len(table) if rows is None else min(integer(rows, "rows", 1), len(table))
     chosen = table[torch.from_numpy(sample(len(table), count, seed))].to(_like(model, X))
     with _evaluating(model):
@@ -78,7 +77,7 @@ def coupled_pairs(matrix: Tensor, size: int | str) -> Index:  # (K, 2)
     return largest((matrix / (most or 1.0)).numpy(), count)
 
 
-def _like(model: Model, X: Table) -> Tensor:
+def _like(model: Model, X: Numbers) -> Tensor:
     """A tensor of the dtype and on the device to compute in: the model's, else those of `X`."""
     tensors = [*model.parameters(), *model.buffers()] if isinstance(model, nn.Module) else []
     for tensor in [*tensors, X]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._validation import integer
+from .._core.checks import integer
 from ._pairs import Index, Indices, Pairs, normalise_mains, normalise_pairs, read_pairs
 
 if TYPE_CHECKING:

@@ -7,13 +7,21 @@ from typing import final
 
 from torch import Tensor
 
-from .._validation import integer, nonnegative
+from .._core.checks import integer, nonnegative
+from ..tables import Numbers, read_matrix
+from ._correlation import strongest_pairs
 from ._coupling import ROWS, Model, coupled_pairs, coupling
-from ._pairs import Indices, Pairs, neighbours, pairs_at, read_pairs, sample
+from ._pairs import (
+    Indices,
+    Pairs,
+    max_pairs,
+    neighbours,
+    pairs_at,
+    read_pairs,
+    resolve_size,
+    sample,
+)
 from ._residual import residual_pairs
-from ._screening import strongest_pairs
-from ._sizes import max_pairs, resolve_size
-from ._tables import Table, read_table
 from ._terms import Terms
 
 
@@ -93,7 +101,7 @@ class Topology(Terms):
         return cls(features, pairs_at(ranks, features))
 
     @classmethod
-    def correlation(cls, X: Table, y: Table | None = None, size: int | str = "d") -> Topology:
+    def correlation(cls, X: Numbers, y: Numbers | None = None, size: int | str = "d") -> Topology:
         """The pairs with the largest |corr(x_i, x_j)|, or given `y` the largest |corr(z_i z_j, e)|.
 
         Here z is x standardised and e what least squares on x leaves of y. Constant columns
@@ -108,12 +116,12 @@ class Topology(Terms):
         >>> Topology.correlation(X, size=1).pairs
         ((0, 2),)
         """
-        table = read_table(X)
+        table = read_matrix(X)
         return cls(table.shape[1], strongest_pairs(table, y, size))
 
     @classmethod
     def residual(
-        cls, X: Table, y: Table, size: int | str = "d", *, weight: Table | None = None
+        cls, X: Numbers, y: Numbers, size: int | str = "d", *, weight: Numbers | None = None
     ) -> Topology:
         """The pairs that explain most of what main effects leave of `y`, in index order.
 
@@ -138,14 +146,14 @@ class Topology(Terms):
         >>> Topology.residual(X, np.sin(X[:, 0]) + X[:, 1] * X[:, 4], size=1).pairs
         ((1, 4),)
         """
-        table = read_table(X)
+        table = read_matrix(X)
         return cls(table.shape[1], residual_pairs(table, y, size, weight))
 
     @classmethod
     def gradient(
         cls,
         model: Model,
-        X: Table,
+        X: Numbers,
         size: int | str = "d",
         *,
         rows: int | None = ROWS,

@@ -11,15 +11,14 @@ import torch
 from rich.console import Console
 from torch import nn
 
-from .. import _validation as check
+from .._core import checks as check
 from ..networks import RAN
 from ..topology import Topology
-from ._check import learnable, outputs_of, prepare_source, require_module
-from ._data import Data, Rows, training_part
+from ._data import Data, Rows, learnable, outputs_of, prepare_source, require_module, training_part
 from ._fit import Settings, run
 from ._history import History
 from ._losses import Loss, resolve_loss
-from ._path import Path, follow
+from ._path import PenaltyPath, follow
 from ._restarts import Sweep, best_of, combinations, trial
 from ._select import METHODS, choose_pairs
 
@@ -162,7 +161,7 @@ def fit_path(
     tolerance: float = 0.02,
     refit: bool = True,
     **settings: Any,
-) -> Path:
+) -> PenaltyPath:
     """Fit under ever stronger group lasso, each fit from the last, and choose by validation.
 
     Args:

@@ -17,31 +17,41 @@ import torch
 from rich.console import Console
 from torch import nn
 
-from .. import _validation as check
-from . import _checkpoint as checkpoints
-from ._check import (
+from .._core import checks as check
+from . import _loop as checkpoints
+from ._data import (
+    Batch,
+    Data,
+    Rows,
+    Source,
     device_of,
     dtype_of,
+    is_share,
     learnable,
     modes,
     outputs_of,
     prepare,
     prepare_source,
+    read,
     set_modes,
+    split,
 )
-from ._covariance import covariance
-from ._data import Batch, Data, Rows, Source, is_share, read, split
-from ._first_order import LBFGS, FirstOrder
-from ._groups import Rates, parameter_groups, ridge, ridge_vector, roles
-from ._guard import Guard
 from ._history import History
-from ._jacobian import evaluate
-from ._lm import LevenbergMarquardt
 from ._loop import Loop, Plan, Stepper
 from ._losses import Loss, resolve_loss
-from ._penalty import PENALIZED, Penalty
+from ._parameter_groups import Rates, parameter_groups, ridge, ridge_vector, roles
 from ._terms import open_gates
-from ._vector import Vector
+from .optimizers import (
+    LBFGS,
+    PENALIZED,
+    FirstOrder,
+    Guard,
+    LevenbergMarquardt,
+    Penalty,
+    Vector,
+    covariance,
+    evaluate,
+)
 
 OPTIMIZERS = ("auto", "adam", "adamw", "lbfgs", "lm")
 PRECISIONS = {"full": None, "bf16": torch.bfloat16, "fp16": torch.float16}

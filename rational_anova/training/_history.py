@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..serialization import write_whole
-from ._covariance import Covariance
+from .optimizers import Covariance
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
+
 
 _FORMAT, _VERSION = "rational-anova history", 1
 
@@ -111,7 +112,6 @@ class History:
         Args:
             path: where to write the picture, if anywhere.
         """
-        from ._plots import draw_history
 
         figure = draw_history(self)
         if path is not None:
@@ -165,3 +165,34 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): _plain(each) for key, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, list) else value
+
+
+def draw_history(history: History) -> Figure:
+    """Draw losses, and below them rate and number of terms, over epochs."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 5.5), layout="constrained")
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
+    epochs = [record.epoch for record in history.records]
+    for name in ("loss", "validation", "test"):
+        values = [getattr(record, name) for record in history.records]
+        if any(value is not None for value in values):
+            label = "training" if name == "loss" else name
+            upper.plot(epochs, [math.nan if v is None else v for v in values], label=label)
+    if history.validation_loss is not None:
+        upper.axvline(history.best, color="0.6", linestyle=":", label=f"kept: {history.best}")
+    positive = all(record.loss > 0 for record in history.records)
+    upper.set(ylabel=f"loss ({history.loss})", yscale="log" if positive else "linear")
+    upper.set_title(f"{history.optimizer}: {history.stopped}", fontsize=10)
+    upper.legend()
+    rate = "damping" if history.optimizer == "lm" else "learning rate"
+    lower.plot(epochs, [record.rate for record in history.records], color="C3")
+    lower.set(xlabel="epoch", yscale="log")
+    lower.set_ylabel(rate, color="C3")
+    terms = [record.terms for record in history.records]
+    if any(count is not None for count in terms):
+        right = lower.twinx()
+        right.plot(epochs, [math.nan if c is None else c for c in terms], color="C2")
+        right.set_ylabel("terms", color="C2")
+        right.set_ylim(bottom=0)
+    return figure

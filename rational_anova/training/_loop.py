@@ -2,27 +2,126 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
+import hashlib
+import io
 import itertools
 import math
+import os
 import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor, nn
 
-from . import _checkpoint as checkpoint
-from ._check import Diverged, modes, prepare, set_modes
-from ._data import Batch, Rows, Source
+from ..serialization import write_whole
+from ._data import Batch, Diverged, Rows, Source, modes, prepare, set_modes
 from ._history import History, Record
-from ._jacobian import evaluate
 from ._losses import Loss
-from ._progress import progress_bar
 from ._terms import active_terms
+from .optimizers import evaluate
+
+Update = Callable[[Record], None]
+
+
+@contextlib.contextmanager
+def progress_bar(show: bool | Console, total: int, name: str) -> Iterator[Update]:
+    """Yield a function that shows a record; it does nothing if nothing is to be shown."""
+    if show is False or show is None:
+        yield lambda record: None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=12),
+        TextColumn("{task.completed}/{task.total}"),
+        TextColumn("{task.fields[numbers]}"),
+        TimeRemainingColumn(),
+    )
+    console = show if isinstance(show, Console) else None
+    with Progress(*columns, console=console, transient=False) as bar:
+        task = bar.add_task(name, total=total, numbers="")
+
+        def update(record: Record) -> None:
+            bar.update(task, completed=record.epoch, numbers=describe(record))
+
+        yield update
+
+
+def describe(record: Record) -> str:
+    """Return the numbers of a record in one line."""
+    words = [f"loss {record.loss:.3g}"]
+    if record.validation is not None:
+        words.append(f"validation {record.validation:.3g}")
+    words.append(f"rate {record.rate:.1g}")
+    if record.terms is not None:
+        words.append(f"{record.terms} terms")
+    return ", ".join(words)
+
+
+FORMAT = "rational-anova checkpoint 1"
+
+
+def fingerprint(
+    model: nn.Module, sources: Iterable[Source | None], settings: dict[str, Any]
+) -> str:
+    """Return a digest of model, data and settings: only the same run may go on.
+
+    Equal shapes are not enough: another denominator, or other pairs, have the same shapes. Of a
+    stream only the number of rows is known.
+    """
+    digest = hashlib.sha256(repr(sorted(settings.items())).encode())
+    digest.update(f"{type(model).__name__}{model!r}".encode())
+    for name, parameter in model.named_parameters():
+        digest.update(f"{name}{parameter.shape}{parameter.dtype}{parameter.requires_grad}".encode())
+    kept = model.state_dict()
+    for name, buffer in model.named_buffers():
+        if name not in kept:  # part of the architecture, such as the pairs
+            digest.update(_bytes(buffer))
+    for source in sources:
+        digest.update(f"{type(source).__name__}{0 if source is None else len(source)}".encode())
+        if isinstance(source, Rows):
+            for part in source.batch:
+                if isinstance(part, Tensor):
+                    digest.update(_bytes(part))
+    return digest.hexdigest()
+
+
+def _bytes(values: Tensor) -> bytes:
+    flat = values.detach().cpu().contiguous().reshape(-1)
+    return flat.view(torch.uint8).numpy().tobytes()
+
+
+def write(path: Path, state: dict[str, Any]) -> None:
+    """Write a checkpoint, which appears whole or not at all."""
+    buffer = io.BytesIO()
+    torch.save({"format": FORMAT, **state}, buffer)
+    write_whole(path, buffer.getvalue())
+
+
+def read(path: str | os.PathLike[str], mark: str) -> dict[str, Any]:
+    """Read a checkpoint of the run with the given fingerprint."""
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:
+        raise ValueError(
+            f"{path} cannot be read as a checkpoint ({error}); delete it to start anew"
+        ) from error
+    if not isinstance(state, dict) or state.get("format") != FORMAT:
+        raise ValueError(f"{path} is not a checkpoint of this library; delete it or name another")
+    if state["fingerprint"] != mark:
+        raise ValueError(
+            f"{path} belongs to another run (its model, data or settings differ); pass "
+            "resume=False to start anew and overwrite it, or name another file"
+        )
+    return state
+
 
 # Steps, and seconds, between two states to which a diverging or interrupted run can return.
 _SNAPSHOT, _SECONDS = 100, 5.0
@@ -306,7 +405,7 @@ class Loop:
 
     def _save(self, state: dict[str, Any]) -> None:
         assert self.plan.checkpoint is not None
-        checkpoint.write(self.plan.checkpoint, state)
+        write(self.plan.checkpoint, state)
         self._saved = time.perf_counter()
 
     def _snapshot(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from .. import _validation as check
+from .._core import checks as check
 
 # Residuals below this share of the largest count as this share in the parabola of `mae`.
 _KINK = 1e-6

@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
-from .. import _validation as check
+from .._core import checks as check
 from ..networks import RAN, DeepRAN
-from ._check import outputs_of, prepare_source
-from ._data import Data, training_part
+from ._data import Data, outputs_of, prepare_source, training_part
 from ._fit import Settings, run
 from ._history import History
 from ._losses import resolve_loss
-from ._penalty import Penalty
-from ._prune import prune
-from ._terms import active_terms
+from ._terms import active_terms, prune
+from .optimizers import Penalty
 
 if TYPE_CHECKING:
     import pandas
@@ -53,7 +51,7 @@ class Step:
 
 
 @dataclass
-class Path:
+class PenaltyPath:
     """A path from weak to strong penalties.
 
     Attributes:
@@ -81,8 +79,6 @@ class Path:
         Args:
             path: where to write the picture, if anywhere.
         """
-        from ._plots import draw_path
-
         figure = draw_path(self)
         if path is not None:
             pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -98,7 +94,7 @@ def follow(
     penalties: Sequence[float] | int,
     tolerance: float,
     refit: bool,
-) -> Path:
+) -> PenaltyPath:
     """Follow a path; see `fit_path`."""
     if validation is None:
         raise ValueError(
@@ -122,7 +118,7 @@ def follow(
     smaller, last = prune(chosen.model), chosen.history
     if refit and history.stopped != "interrupted":
         last = run(smaller, data, validation, free)
-    return Path(steps, chosen, smaller, last)
+    return PenaltyPath(steps, chosen, smaller, last)
 
 
 def _step(penalty: float, model: nn.Module, history: History) -> Step:
@@ -162,3 +158,26 @@ def largest_penalty(model: nn.Module, data: Data, validation: Any, settings: Set
     return Penalty(model, 1.0, settings.penalized).largest(
         prepare_source(train, loss, outputs, model), loss, outputs
     )
+
+
+def draw_path(path: PenaltyPath) -> Figure:
+    """Draw losses and the number of terms over the penalty."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    left = figure.subplots()
+    rows = [step for step in path.steps if step.penalty > 0]
+    penalties = [step.penalty for step in rows]
+    left.plot(penalties, [step.training_loss for step in rows], ".-", label="training")
+    held = [step.validation_loss for step in rows if step.validation_loss is not None]
+    if len(held) == len(rows):
+        left.plot(penalties, held, ".-", label="validation")
+    if path.chosen.penalty > 0:
+        left.axvline(path.chosen.penalty, color="0.6", linestyle=":", label="chosen")
+    left.set(xlabel="penalty", ylabel="loss", xscale="log", yscale="log")
+    right = left.twinx()
+    right.step(penalties, [step.terms for step in rows], color="C2", where="mid")
+    right.set_ylabel("terms", color="C2")
+    right.set_ylim(bottom=0)
+    figure.legend(loc="outside upper center", ncols=3)  # elsewhere a line would cross it
+    return figure

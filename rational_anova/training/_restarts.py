@@ -13,10 +13,9 @@ import joblib
 import torch
 from torch import nn
 
-from .. import _validation as check
+from .._core import checks as check
 from ..units import RationalUnit
-from ._check import Diverged
-from ._data import Data
+from ._data import Data, Diverged
 from ._fit import PRIVATE, Settings, run
 from ._history import History
 

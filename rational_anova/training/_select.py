@@ -16,8 +16,8 @@ from ..topology import Topology, max_pairs, resolve_size
 from ._data import Rows
 from ._fit import Settings, run
 from ._losses import Loss
-from ._penalty import Penalty
 from ._terms import alive
+from .optimizers import Penalty
 
 # Pairs that `learned` and `top-k` train at once; of more, the best by `residual` are taken.
 _CANDIDATES = 500

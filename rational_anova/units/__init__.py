@@ -2,7 +2,9 @@
 
 from ._bivariate import Rational2d as Rational2d
 from ._fit import Fit as Fit
+from ._fit import FitError as FitError
 from ._fit import fit_function as fit_function
-from ._samples import FitError as FitError
+from ._symbolic import number as number
+from ._symbolic import symbols as symbols
 from ._unit import RationalUnit as RationalUnit
 from ._univariate import Rational1d as Rational1d

@@ -10,8 +10,8 @@ import sympy
 import torch
 from torch import Tensor
 
-from .. import _validation as check
 from .. import functional as F
+from .._core import checks as check
 from ..serialization import saveable
 from ..topology import Topology
 from ._symbolic import symbols

@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 from ..functional import BASES, Base, Form, Powers
-from ._fit import Fit, fit_function, measure
-from ._samples import FitError
+from ._fit import Fit, FitError, fit_function, measure
 
 Polynomial = dict[tuple[int, ...], float]
 

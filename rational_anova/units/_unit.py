@@ -10,10 +10,10 @@ import sympy
 import torch
 from torch import Tensor, nn
 
-from .. import _validation as check
 from .. import functional as F
+from .._core import checks as check
 from ..functional import BASES, DENOMINATORS, Form
-from ._samples import FitError
+from ._fit import FitError
 from ._start import further_heads, start
 from ._symbolic import expression
 

@@ -9,10 +9,10 @@ import sympy
 import torch
 from torch import Tensor
 
-from .. import _validation as check
 from .. import functional as F
+from .._core import checks as check
 from ..serialization import saveable
-from . import _poles
+from . import _symbolic
 from ._symbolic import symbols
 from ._unit import Init, RationalUnit
 
@@ -128,7 +128,7 @@ class Rational1d(RationalUnit):
             >>> unit.poles()
             [tensor([0.-0.5000j, 0.+0.5000j], dtype=torch.complex128)]
         """
-        return _poles.roots(self.form, self._heads(self.denominator))
+        return _symbolic.roots(self.form, self._heads(self.denominator))
 
     def pole_distance(self, x: Tensor) -> Tensor:
         """Return how far each unit's nearest pole lies from the range of its data in x.
@@ -139,7 +139,7 @@ class Rational1d(RationalUnit):
         columns = self._variables(x.detach())[0].transpose(0, 1).reshape(self.units, -1)
         if not columns.numel():
             raise ValueError(f"x has no rows to measure a distance from: shape {tuple(x.shape)}")
-        return _poles.distance(self.poles(), columns.cpu())
+        return _symbolic.distance(self.poles(), columns.cpu())
 
     def to_sympy(self, names: Sequence[Any] | None = None) -> list[sympy.Expr]:
         """Return the formula of each feature.

@@ -9,14 +9,10 @@ from dataclasses import replace
 import numpy as np
 import sympy as sp
 
-from ..law._expressions import operations, readable
-from ..law._law import Law
-from ..law._records import Entry, Evidence, Parameter
-from ..search._candidate import EXACT
-from ..search._state import State
-from ..search._template import Data, Template
-from ..table._table import Table
-from ._verify import beats_chance, error_on, extrapolated, leaves_a_shape, weak_but_real
+from ...tables import Table
+from ..law import Entry, Evidence, Law, Parameter, operations, readable
+from ..search import EXACT, Data, State, Template
+from ._evidence import beats_chance, error_on, extrapolated, leaves_a_shape, weak_but_real
 
 COMPACT = 40  # operations of the longest formula that is called a law
 ROUGH = 0.1  # with more of the spread left over, what is left is looked at

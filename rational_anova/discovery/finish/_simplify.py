@@ -9,9 +9,7 @@ import numpy as np
 import sympy as sp
 
 from ...symbols import snap
-from ..search._candidate import EXACT
-from ..search._least_squares import simple_cost
-from ..search._template import ROUNDING, Data, Template
+from ..search import EXACT, ROUNDING, Data, Template, simple_cost
 
 SHORT = 12  # whole numbers, halves, thirds and quarters up to this are written out
 WORSE = 6.8  # twice the log likelihood that a simpler number may cost: 2.6 standard errors

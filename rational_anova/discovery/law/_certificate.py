@@ -10,16 +10,11 @@ import numpy as np
 import sympy as sp
 
 from ..._core.types import Array
-from ...certificates import Certificate, PoleError
-from ...certificates._interval import Interval as Slopes
-from ...certificates._monotone import Witnesses
-from ...certificates._search import extremes
+from ...certificates import Certificate, PoleError, Witnesses, extremes
+from ...proofs import Bounds, Unknown, conditions
+from ...proofs import Interval as Slopes
 from . import _domain
-from ._conditions import conditions
-from ._domain import Box, checked_box
-from ._intervals import Unknown
-from ._poles import poles
-from ._subdivision import Bounds
+from ._domain import Box, checked_box, poles
 
 if TYPE_CHECKING:
     from ._law import Law

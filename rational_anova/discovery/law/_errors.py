@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ... import _validation as check
-from ._export import compiled
+from ..._core import checks as check
 from ._expressions import short
+from ._formula import compiled
 
 if TYPE_CHECKING:
     from ._law import Law

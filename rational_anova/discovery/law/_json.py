@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._json import ODD, content_of, plain
+from ..._core.records import ODD, content_of, plain
 from ...symbols import Names
 from ._expressions import text
 from ._records import Entry, Evidence, Parameter

@@ -14,9 +14,9 @@ import sympy as sp
 
 from ...certificates import register_certifier
 from ...serialization import write_whole
-from ..sameness._equivalence import Verdict, equivalent
-from ..table._rows import rows_of
-from . import _certificate, _domain, _errors, _json, _poles, _summary, _trust
+from ...tables import rows_of
+from .._equivalence import Verdict, equivalent
+from . import _certificate, _domain, _errors, _json, _words
 from ._domain import Domain
 from ._expressions import settled, short
 from ._formula import Formula
@@ -138,7 +138,7 @@ class Law(Formula):
             Of a law in one column, the poles as sorted floats; else the denominators that could
             not be proven to have no zero in the box.
         """
-        return _poles.poles(self.formula, self.names.symbols, self.box if box is None else box)
+        return _domain.poles(self.formula, self.names.symbols, self.box if box is None else box)
 
     def equals(self, other: Law | sp.Expr | str, digits: int = 3) -> Verdict:
         """Compare with another law or formula, as `equivalent` does; true if it is identical."""
@@ -151,14 +151,14 @@ class Law(Formula):
     @property
     def trust(self) -> str:
         """How far the law can be trusted, in a few plain sentences."""
-        return _trust.sentences(self)
+        return _words.sentences(self)
 
     def summary(self) -> str:
         """Return the law, its error, its error bars and how far it holds, in plain lines."""
-        return _summary.summary(self)
+        return _words.summary(self)
 
     def __repr__(self) -> str:
-        rmse = _trust.brief(self.evidence.error * self.evidence.spread)
+        rmse = _words.brief(self.evidence.error * self.evidence.spread)
         note = "" if self.found else ", no compact law found"
         return f"Law({self.target} = {short(self.rounded())}, rmse {rmse}{note})"
 

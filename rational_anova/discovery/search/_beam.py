@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from ..._core.types import Array
 from ._candidate import Candidate
-from ._links import Link
 from ._state import ALL, Rows, State
-from ._terms import Term, columns
+from ._vocabulary import Link, Term, columns
 
 Sets = Sequence[tuple[int, ...]]
 Index = NDArray[np.int64]  # supports, one a row

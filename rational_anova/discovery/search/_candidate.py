@@ -10,9 +10,8 @@ import sympy as sp
 
 from ..._core.types import Array
 from ._least_squares import levenberg_marquardt, number_cost, small_sample, standard_errors
-from ._links import Link
 from ._state import ALL, Rows, State
-from ._terms import Term, columns
+from ._vocabulary import Link, Term, columns
 
 EXACT = 1e-10  # a relative error that no approximation of few terms reaches by chance
 ROUNDING = 1e-13  # below this, errors are not told apart

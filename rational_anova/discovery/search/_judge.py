@@ -10,11 +10,9 @@ import numpy as np
 import sympy as sp
 
 from ._candidate import EXACT, Candidate, pruned
-from ._links import LINKS
-from ._permitted import permitted
 from ._state import State
 from ._template import Data, Template
-from ._terms import Term
+from ._vocabulary import LINKS, Term, permitted
 
 FEW_ROWS = 40  # below, many laws fit as well, so that all stages are looked at
 

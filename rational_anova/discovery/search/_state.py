@@ -10,8 +10,8 @@ import numpy as np
 import sympy as sp
 
 from ..._core.types import Array
-from ._links import Link
 from ._surrogate import Surrogate, fit_surrogate
+from ._vocabulary import Link
 
 F = sp.Dummy("F")  # stands for the part of the law that is still to be found
 Rows = slice | np.ndarray

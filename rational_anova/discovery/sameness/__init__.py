@@ -1,1 +1,0 @@
-"""Whether two formulas are the same."""

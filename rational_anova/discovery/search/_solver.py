@@ -1,0 +1,209 @@
+"""The search: symmetries, then stages of growing cost on the reduced tables, then parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from ._candidate import EXACT, Candidate
+from ._judge import Search, adequate, constant, finished, judged, polished, settled
+from ._rates import scanned_rates
+from ._reduce import hidden_factors, reduce_table
+from ._separate import sums, varying
+from ._stages import lifts, null_space, rational_terms
+from ._state import State
+from ._surrogate import definite
+from ._template import Template
+from ._vocabulary import LINKS, USUAL
+
+DEEP = 3  # how often a table may be cut into parts
+PATIENCE = 5.0  # seconds for simpler laws, once one at the level of the noise is there
+
+
+def solve(state: State, search: Search, depth: int = 0) -> list[Template]:
+    """Laws for one table, the best first; at most a dozen."""
+    search = replace(search)  # its own deadline
+    chain = reduce_table(state, search.share(0.5).deadline)
+    final = chain[-1]
+    noise = max(min(s.loo for s in chain), 1e-15)
+    pool: list[Candidate] = []
+    found: list[Template] = []
+    patient = False
+    tables = [final, *[s for s in chain[-2::-1] if s.U.shape[1] != final.U.shape[1]][:1]]
+    for table in tables:
+        for name, stage in stages(table, search, noise, depth):
+            search.report(name)
+            if callable(stage):
+                found += stage()
+            else:
+                new = list(stage)
+                search.counter.candidates += len(new)
+                pool += new
+            pool, done = judged(pool, noise)
+            found += polished(pool, found, search)
+            found.sort(key=lambda t: t.score)
+            if done or (found and settled(found[0], noise)):
+                return finished(pool, found, search)
+            if not patient and adequate(pool, found, noise):
+                # a law at the noise: others may be simpler, but not better, so no long search
+                patient = True
+                search.hurry(PATIENCE if depth == 0 else PATIENCE / 3)
+            if search.over:
+                break
+        if search.over or patient:
+            break
+    return finished(pool, found, search)
+
+
+def stages(
+    state: State, search: Search, noise: float, depth: int
+) -> Iterator[tuple[str, Iterator[Candidate] | Callable[[], list[Template]]]]:
+    """Names and candidates of the stages, the cheapest first."""
+    r, deadline, forbidden = state.U.shape[1], search.deadline, search.forbidden
+    if r == 0:
+        yield "power law", iter([constant(state)])
+        return
+    if noise < 1e-5:
+        yield "rational projection", null_space(state)
+    yield "few terms", rational_terms(state, USUAL, deadline)
+    parts = r >= 2 and depth < DEEP
+    if depth < DEEP:
+        yield "links", lambda: hidden(state, search.share(0.5), depth)
+    if parts:
+        yield "parts", lambda: separated(state, search.share(0.6), depth)
+    if r <= 2:
+        yield "lifts", lifts(state, USUAL, deadline, forbidden)
+    if r == 1 and not definite(state.U[:, 0]) and (state.U[:, 0] != 0).all():
+        for k in (2, 1):  # no negative powers of what changes sign: the target takes them
+            over = state.divided(state.U[:, 0] ** -k, state.variables[0] ** -k)
+            yield "lifts", lifts(over, ("y",), deadline, forbidden)
+    if parts:
+        yield "varying coefficients", lambda: by_coefficients(state, search.share(0.6), depth)
+    if r <= 2:
+        for family in scanned_rates(state, USUAL[:4], deadline, forbidden):
+            yield "rates", family
+    rare = [n for n in LINKS if n not in USUAL]
+    if r <= 4:
+        yield "lifts", lifts(state, list(LINKS) if r > 2 else rare, deadline, forbidden)
+
+
+def hidden(state: State, search: Search, depth: int) -> list[Template]:
+    """Laws g(y) = u^a (...), where the power factor shows only once the link is taken."""
+    if "seen as" in " ".join(state.route[-1:]):
+        return []
+    noise = state.loo * state.spread / np.maximum(state.weight, 1e-300)
+    limit = min(0.1, max(0.01, 3 * state.loo))
+    plain = hidden_factors(state, LINKS["y"])
+    tried = []
+    for name in LINKS:
+        link = LINKS[name]
+        if {link.function} & state.forbidden:
+            continue
+        if link.signed or name in ("y", "1/y") or not link.allowed(state.f, noise):
+            continue  # powers and logs of a power factor are power factors themselves
+        if link.inside(state.f).all():
+            tried.append((hidden_factors(state, link), link))
+    tried.sort(key=lambda t: t[0])
+    out: list[Template] = []
+    for violation, link in tried[:2]:
+        if violation > limit or violation > 0.5 * plain or search.over:
+            break
+        out += solve(state.linked(link), search.share(0.6), depth + 1)
+        if any(t.error < EXACT for t in out):
+            break
+    return out
+
+
+def separated(state: State, search: Search, depth: int) -> list[Template]:
+    """Laws that are sums (or, of log y, products) of laws of fewer variables."""
+    out: list[Template] = []
+    for split in sums(state, list(LINKS)):
+        if search.over:
+            break
+        product = split.link is None
+        seen = state if split.link is None else state.linked(split.link)
+        rows = np.arange(len(state.y))
+        if product:
+            rows = np.flatnonzero(np.abs(split.part) > 0.05 * np.abs(split.part).max())
+            target = state.f[rows] / split.part[rows]
+            weight = state.weight[rows] * np.abs(split.part[rows])
+        else:
+            target, weight = seen.f - split.part, seen.weight
+        share = search.share(0.5)
+        for law in solve_part(state, split.left, target, weight, share, depth, rows)[:2]:
+            values = law.predict(search.data)
+            rest = state.divided(values, law.law) if product else seen.lowered(values, law.law)
+            if not np.isfinite(rest.f).all():
+                continue
+            right = list(split.right)
+            rest = rest.reduced(
+                state.U[:, right],
+                tuple(state.variables[i] for i in right),
+                f"the {'factors' if product else 'parts'} in {_listed(state, split.left)} and in "
+                f"{_listed(state, split.right)} are separate",
+            )
+            out += solve(rest, search.share(0.7), depth + 1)
+            if any(t.error < EXACT for t in out):
+                return out
+    return out
+
+
+def by_coefficients(state: State, search: Search, depth: int) -> list[Template]:
+    """Laws g0(rest) + phi(u) g1(rest)."""
+    out: list[Template] = []
+    for split in varying(state, search.forbidden):
+        if search.over:
+            break
+        rest = [k for k in range(state.U.shape[1]) if k != split.variable]
+        rows = np.flatnonzero(np.abs(split.phi) > 0.05 * np.abs(split.phi).max())
+        target = (state.f - split.others)[rows] / split.phi[rows]
+        weight = (state.weight * np.abs(split.phi))[rows]
+        laws = solve_part(state, rest, target, weight, search.share(0.5), depth, rows)
+        for law in laws[:2]:
+            values = law.predict(search.data) * split.phi
+            lowered = state.lowered(values, split.expression * law.law)
+            if not np.isfinite(lowered.f).all():
+                continue
+            left = rest if split.alone else list(range(state.U.shape[1]))
+            lowered = lowered.reduced(
+                state.U[:, left],
+                tuple(state.variables[k] for k in left),
+                f"linear in {split.expression}, with coefficients in {_listed(state, rest)}",
+            )
+            out += solve(lowered, search.share(0.7), depth + 1)
+            if any(t.error < EXACT for t in out):
+                return out
+    return out
+
+
+def solve_part(
+    state: State,
+    group: list[int] | tuple[int, ...],
+    target: np.ndarray,
+    weight: np.ndarray,
+    search: Search,
+    depth: int,
+    rows: np.ndarray | None = None,
+) -> list[Template]:
+    """Laws of one part, whose target was freed of the other part by a smooth fit."""
+    chosen = np.arange(len(state.y)) if rows is None else rows
+    index = list(group)
+    table = State(
+        target,
+        state.U[chosen][:, index],
+        target.copy(),
+        weight,
+        tuple(state.variables[i] for i in index),
+        importance=weight,
+        forbidden=state.forbidden,
+    )
+    data = replace(search.data.rows(chosen), y=target, weight=weight, spread=table.spread)
+    if not np.isfinite(target).all():
+        return []
+    return solve(table, replace(search, data=data), depth + 1)
+
+
+def _listed(state: State, group: list[int] | tuple[int, ...]) -> str:
+    return ", ".join(str(state.variables[i]) for i in group)

@@ -1,1 +1,0 @@
-"""From files and frames to numbers."""

@@ -1,5 +1,0 @@
-"""Estimators for tables, as scikit-learn has them: `RANRegressor`, `RANClassifier`."""
-
-from ._classifier import RANClassifier as RANClassifier
-from ._regressor import RANRegressor as RANRegressor
-from ._saving import load_estimator as load_estimator

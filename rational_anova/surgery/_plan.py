@@ -1,0 +1,117 @@
+"""The plan of a surgery: what stands where, in JSON's terms, and where a model keeps it."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from torch import nn
+
+from .. import serialization
+from ..units import RationalUnit
+from ._swap import SharedUnit, Swap
+
+KEY = "rational_anova"  # of the model's own configuration
+VERSION = 1
+
+
+def plan(swaps: Iterable[Swap]) -> dict[str, Any]:
+    """Return the plan of a surgery."""
+    return {"version": VERSION, "places": [_entry(swap) for swap in swaps]}
+
+
+def note(model: nn.Module, added: Mapping[str, Any]) -> None:
+    """Write a plan into the model's configuration, if it has one, after what is there."""
+    config = configuration(model)
+    if config is not None:
+        before = getattr(config, KEY, None) or {"places": []}
+        fresh = {entry["name"] for entry in added["places"]}
+        # A plan may have come with the configuration of another model.
+        kept = [e for e in before["places"] if e["name"] not in fresh and _stands(model, e)]
+        _own(model, config, [*kept, *added["places"]])
+
+
+def forget(model: nn.Module, undone: Mapping[str, Any]) -> None:
+    """Take a plan out of the model's configuration."""
+    config = configuration(model)
+    if config is not None and hasattr(config, KEY):
+        names = {entry["name"] for entry in undone["places"]}
+        _own(model, config, [e for e in getattr(config, KEY)["places"] if e["name"] not in names])
+
+
+def _own(model: nn.Module, config: Any, places: list[dict[str, Any]]) -> None:
+    """Give a model a configuration of its own with these places: models may share one object."""
+    own = copy.copy(config)
+    if places:
+        setattr(own, KEY, {"version": VERSION, "places": places})
+    elif hasattr(own, KEY):
+        delattr(own, KEY)
+    holders = [part for part in model.modules() if vars(part).get("config") is config]
+    for part in holders or [model]:
+        part.config = own
+
+
+def _stands(model: nn.Module, entry: Mapping[str, Any]) -> bool:
+    """Whether a model has units where an entry says."""
+    try:
+        return is_converted(model.get_submodule(entry["name"]))
+    except AttributeError:
+        return False
+
+
+def is_converted(old: Any) -> bool:
+    """Say whether there are units in something."""
+    return isinstance(old, nn.Module) and any(
+        isinstance(part, RationalUnit | SharedUnit) for part in old.modules()
+    )
+
+
+def configuration(model: nn.Module) -> Any:
+    """Return the configuration that a model of Hugging Face saves, None for other models."""
+    config = getattr(model, "config", None)
+    return config if hasattr(config, "to_dict") and hasattr(config, "save_pretrained") else None
+
+
+def places(plan: Any, source: object) -> list[dict[str, Any]]:
+    """Return the entries of a plan, or say what is wrong with it."""
+    if not isinstance(plan, Mapping) or not isinstance(plan.get("places"), list):
+        raise ValueError(f"{source} holds no plan of a surgery, got {plan!r}")
+    version = plan.get("version")
+    if version != VERSION:
+        raise ValueError(
+            f"{source} has a plan of version {version!r}, this library reads {VERSION}: upgrade it "
+            "with pip install --upgrade rational-anova"
+        )
+    for entry in plan["places"]:
+        if not _whole(entry):
+            raise ValueError(f"{source} has a damaged entry in its plan: {entry!r}")
+    return list(plan["places"])
+
+
+def _whole(entry: Any) -> bool:
+    """Whether an entry has all its parts."""
+    return (
+        isinstance(entry, Mapping)
+        and all(isinstance(entry.get(key), str) for key in ("name", "class"))
+        and isinstance(entry.get("arguments"), Mapping)
+        and isinstance(entry.get("shared", 0), str | None)
+    )
+
+
+def built(entry: Mapping[str, Any], source: object) -> nn.Module:
+    """Build what an entry describes, with coefficients at their start."""
+    header = {"class": entry["class"], "arguments": json.dumps(entry["arguments"])}
+    return serialization.build(header, source)
+
+
+def _entry(swap: Swap) -> dict[str, Any]:
+    new = swap.new.unit if isinstance(swap.new, SharedUnit) else swap.new
+    said = serialization.describe(new)
+    return {
+        "name": swap.name,
+        "class": said["class"],
+        "arguments": json.loads(said["arguments"]),
+        "shared": swap.owner,
+    }

@@ -1,0 +1,213 @@
+"""What both estimators share: input, options, fitting, prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_is_fitted,
+    validate_data,
+)
+from threadpoolctl import threadpool_limits
+
+from .._core import checks as check
+from .._core.types import Array
+from ._files import SaveMixin
+from ._fitting import choose_mixture, fit_mixture
+from .deep import Deep, deepen
+from .edit import EditMixin
+from .explain import ExplainMixin, Measured, measure
+from .export import ExportMixin
+from .fit import Options, Problem
+from .model import Additive, Feature, Rows, purify, read
+from .monotone import Proof, as_signs, proofs
+
+DEPTHS = ("shallow", "deep")
+# Whole weights of a larger mean are amounts (people, money), not how often a row was seen.
+REPEATS = 100
+
+
+class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimator):
+    """Base of `RANRegressor` and `RANClassifier`."""
+
+    model_: Additive
+    measured_: Measured
+    deep_: Deep | None = None
+    monotone_: dict[str, Proof]
+    n_features_in_: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    @property
+    def features_(self) -> list[Feature]:
+        """The inputs: columns of the table, and the parts of dates."""
+        check_is_fitted(self)
+        return self.model_.features
+
+    # -- input
+
+    def _frame(self, X: Any, reset: bool) -> pd.DataFrame:
+        """Return a table as a frame; names and number of its columns as in the fit."""
+        if isinstance(X, pd.DataFrame):
+            if reset:
+                _named_once(X)
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return _at_least_one(X)
+        X = check_array(X, dtype=None, ensure_all_finite=False, estimator=self)
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        if X.dtype.kind not in "fiub":
+            return pd.DataFrame(X, columns=_names(X)).infer_objects()
+        return pd.DataFrame(X.astype(float), columns=_names(X))
+
+    def _rows(self, X: Any) -> Rows:
+        check_is_fitted(self)
+        return read(self.model_.features, self._frame(X, reset=False))
+
+    def _decision(self, rows: Rows) -> Array:
+        """Return the sum of all effects, and what the deep part adds."""
+        f = self.model_.decision(rows)
+        return f if self.deep_ is None else f + self.deep_.decision(rows, f)
+
+    # -- the fit
+
+    def _fitted(
+        self, features: list[Feature], problem: Problem, options: Options, seed: int,
+        scale: float = 1.0, shift: float = 0.0,
+    ) -> None:  # fmt: skip
+        """Fit the effects, and the deep part where asked for; problem.y is on the fitted scale."""
+        signs = as_signs(self.monotone, features)
+        if signs and self.depth == "deep":
+            raise ValueError("depth='deep' cannot promise monotone effects; use depth='shallow'")
+        with threadpool_limits(threads(self.n_jobs)):
+            mixture = [(1.0, options)]
+            if not signs:  # a nearly linear model has too few heads to bend where it must not fall
+                mixture = choose_mixture(problem, features, options, seed)
+            model = fit_mixture(mixture, features, problem, seed, scale, shift, signs)
+            self.deep_ = None
+            if self.depth == "deep":
+                self.deep_ = deepen(model, problem, mixture, seed, scale, shift)
+            rows = Rows(problem.rows.values)
+            self.model_ = purify(model, rows, problem.weight)
+            self.measured_ = measure(self.model_, rows, problem.weight)
+        self.monotone_ = proofs(self.model_, signs)
+        self.edits_ = []
+
+    @property
+    def variance_explained_(self) -> float:
+        """Share of the variance of the decision that the effects explain: 1 without a deep part."""
+        check_is_fitted(self)
+        return 1.0 if self.deep_ is None else float(self.deep_.share_)
+
+    def _weight(self, sample_weight: Any, X: pd.DataFrame) -> Array:
+        """Return weights: small whole numbers count as repeats, others relative to their mean."""
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not weight.any():
+            raise ValueError("all sample weights are zero: there is nothing to fit")
+        mean = weight[weight > 0].mean()
+        if sample_weight is not None and ((weight % 1).any() or mean > REPEATS):
+            weight = weight / mean
+        return weight
+
+    # -- options
+
+    def _options(self, features: list[Feature]) -> Options:
+        check.choice(self.depth, DEPTHS, "depth")
+        pairs = self.pairs
+        allowed = None
+        names = {f.name: i for i, f in enumerate(features)}
+        if not isinstance(pairs, str | int | np.integer):
+            allowed = tuple(sorted({_pair(p, names, "pairs") for p in pairs}))
+            most = len(allowed)
+        else:
+            if isinstance(pairs, str) and pairs != "auto":
+                raise ValueError(
+                    f"pairs must be 'auto', a number, or a list of pairs of inputs, got {pairs!r}"
+                )
+            most = 60 if pairs == "auto" else check.integer(pairs, "pairs", 0)
+        forbidden = {_pair(p, names, "forbid") for p in self.forbid}
+        signs = as_signs(self.monotone, features)
+        for pair in allowed or ():
+            if signs.keys() & set(pair):
+                both = " x ".join(features[i].name for i in pair)
+                raise ValueError(
+                    f"pairs asks for {both}, but inputs in monotone take part in no pair; drop one "
+                    "of the two wishes"
+                )
+        forbidden |= {p for p in _all_pairs(len(features)) if signs.keys() & set(p)}
+        if forbidden:
+            every = allowed if allowed is not None else _all_pairs(len(features))
+            allowed = tuple(p for p in every if p not in forbidden)
+        return Options(
+            pairs=most,
+            refinements=check.integer(self.refinements, "refinements", 0),
+            allowed=allowed,
+            report=self._reporter(),
+        )
+
+    def _reporter(self) -> Callable[[str], None] | None:
+        return (lambda stage: print(f"{type(self).__name__}: {stage}")) if self.verbose else None
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(1 << 31))
+
+
+def threads(n_jobs: int | None) -> int | None:
+    return None if n_jobs is None else effective_n_jobs(n_jobs)
+
+
+def _names(X: Array) -> list[str]:
+    return [f"x{k}" for k in range(X.shape[1])]
+
+
+def _named_once(X: pd.DataFrame) -> None:
+    twice = X.columns[X.columns.duplicated()]
+    if len(twice):
+        raise ValueError(f"the column {twice[0]!r} is there twice; rename one of the two")
+
+
+def _at_least_one(X: pd.DataFrame) -> pd.DataFrame:
+    if X.shape[0] < 1:
+        raise ValueError(
+            f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required."
+        )
+    if X.shape[1] < 1:
+        raise ValueError(
+            f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required."
+        )
+    return X
+
+
+def _pair(pair: Any, names: dict[str, int], what: str) -> tuple[int, int]:
+    """Return a pair of names or positions as positions, in order."""
+    try:
+        first, second = pair
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} takes pairs of columns, got {pair!r}") from None
+    found = []
+    for one in (first, second):
+        if isinstance(one, str) and one in names:
+            found.append(names[one])
+        elif isinstance(one, int | np.integer) and 0 <= one < len(names):
+            found.append(int(one))
+        else:
+            raise ValueError(f"{what} names {one!r}, which is no input; there are {list(names)}")
+    if found[0] == found[1]:
+        raise ValueError(f"{what} names {first!r} twice in one pair")
+    return min(found), max(found)
+
+
+def _all_pairs(count: int) -> list[tuple[int, int]]:
+    return [(i, j) for j in range(count) for i in range(j)]

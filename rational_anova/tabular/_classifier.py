@@ -1,0 +1,134 @@
+"""`RANClassifier`: classes out of tables, by effects that can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from .._core.types import Array
+from ._base import RANEstimator
+from ._fitting import learn_features, problem_of
+from .fit import Logistic, Loss, Softmax, softmax
+
+
+class RANClassifier(ClassifierMixin, RANEstimator):
+    """A Rational ANOVA Network for classes: log odds as a sum of curves and surfaces.
+
+    Two classes have one decision, the log odds of the second; more classes have one each, and
+    their probabilities are the softmax. The options are those of `RANRegressor`, but for the link.
+
+    Args:
+        depth: `shallow`: effects only. `deep`: and networks of rational units for what they leave
+            over; `variance_explained_` is the share that the effects keep.
+        pairs: `auto`, a number at most, or the pairs that may be used, as names or positions.
+        forbid: pairs that may not be used.
+        monotone: +1 or -1 for inputs in which the log odds of `classes_[1]` must not fall or rise
+            (two classes); such inputs take part in no pair, and `monotone_` has the proofs.
+        refinements: steps that move the heads, at most.
+        random_state: seed of the halves on which pairs are judged, and of the posterior's draws.
+        n_jobs: threads of the linear algebra; None leaves them as they are.
+        verbose: print the stages.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(600, 2))
+        >>> y = np.where(X[:, 0] ** 2 + X[:, 1] > rng.logistic(scale=0.2, size=600), "yes", "no")
+        >>> RANClassifier().fit(X[:400], y[:400]).score(X[400:], y[400:]) > 0.85
+        True
+    """
+
+    classes_: Array
+
+    def __init__(
+        self,
+        *,
+        depth: str = "shallow",
+        pairs: str | int | Sequence[tuple[Any, Any]] = "auto",
+        forbid: Sequence[tuple[Any, Any]] = (),
+        monotone: dict[Any, int] | None = None,
+        refinements: int = 2,
+        random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.depth = depth
+        self.pairs = pairs
+        self.forbid = forbid
+        self.monotone = monotone
+        self.refinements = refinements
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RANClassifier:
+        """Fit the effects to a table X and classes y; returns self.
+
+        Small whole numbers in `sample_weight` count as repeats of a row; others are relative.
+        """
+        if y is None:
+            raise ValueError("this estimator requires y to be passed, but the target y is None")
+        frame = self._frame(X, reset=True)
+        y = column_or_1d(np.asarray(y), warn=True)
+        _no_gaps(y)
+        check_classification_targets(y)
+        check_consistent_length(frame, y)
+        weight = self._weight(sample_weight, frame)
+        self.classes_, codes = np.unique(y[weight > 0], return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"there must be two classes or more, got 1 class: {self.classes_[0]!r} in all rows "
+                "(of positive weight)"
+            )
+        if self.monotone and len(self.classes_) > 2:
+            raise ValueError(
+                f"monotone needs two classes, got {len(self.classes_)}: with more, a probability "
+                "depends on all decisions"
+            )
+        seed = self._seed()
+        targets = np.zeros((len(y), len(self.classes_)))
+        targets[np.flatnonzero(weight > 0), codes] = 1
+        loss: Loss = Softmax()
+        if len(self.classes_) == 2:
+            targets, loss = targets[:, 1:], Logistic()
+        features = learn_features(frame, targets, weight)
+        options = self._options(features)
+        problem = problem_of(features, frame, targets, weight, loss, seed)
+        self._fitted(features, problem, options, seed)
+        if self.deep_ is not None:
+            self.deep_ = replace(self.deep_, held_=None)
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the log odds of the second of two classes, or the decision of each class."""
+        rows = self._rows(X)
+        f = self._decision(rows)
+        return f[:, 0] if f.shape[1] == 1 else f
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each class, (rows, classes)."""
+        rows = self._rows(X)
+        f = self._decision(rows)
+        if f.shape[1] == 1:
+            f = np.concatenate([np.zeros_like(f), f], 1)
+        return softmax(f)
+
+    def predict(self, X: Any) -> Array:
+        """Return the most probable class of each row."""
+        best = self.predict_proba(X).argmax(1)
+        return self.classes_[best]
+
+
+def _no_gaps(y: Array) -> None:
+    gaps = ~np.isfinite(y) if y.dtype.kind == "f" else pd.isna(y)
+    if gaps.any():
+        row = int(np.flatnonzero(gaps)[0])
+        raise ValueError(
+            f"Input y contains NaN or infinity (row {row} is {y[row]}); drop rows without a class"
+        )

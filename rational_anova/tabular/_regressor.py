@@ -1,0 +1,153 @@
+"""`RANRegressor`: numbers out of tables, by effects that can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+from threadpoolctl import threadpool_limits
+
+from .._core import checks as check
+from .._core.types import Array
+from ._base import RANEstimator, threads
+from ._fitting import choose_link, learn_features, problem_of
+from .deep import effects_only
+from .fit import FORWARD, Link, Squared, standard
+from .fit import check as check_link
+from .model import is_number
+
+
+class RANRegressor(RegressorMixin, RANEstimator):
+    """A Rational ANOVA Network for tables: a sum of curves and of surfaces of two inputs.
+
+    Every effect is a sum of rational units p/(1 + ((x - c)/w)^2); their numerators are found by one
+    ridge regression with a penalty for each term, set by the evidence; the pairs by what they
+    explain of the residual on other rows.
+
+    Args:
+        depth: `shallow`: effects only. `deep`: and networks of rational units for what they leave
+            over; `variance_explained_` is the share that the effects keep.
+        pairs: `auto`, a number at most, or the pairs that may be used, as names or positions.
+        forbid: pairs that may not be used.
+        monotone: +1 or -1 for inputs (by name or position) in which f must not fall or rise; such
+            inputs take part in no pair, and `monotone_` has the proofs.
+        link: `auto`, `identity`, `log` or `sqrt`: the scale of the target on which effects add up.
+        refinements: steps that move the heads, at most.
+        random_state: seed of the halves on which pairs are judged, and of the posterior's draws.
+        n_jobs: threads of the linear algebra; None leaves them as they are.
+        verbose: print the stages.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(-2, 2, (500, 3))
+        >>> y = 1 / (1 + X[:, 0] ** 2) + X[:, 1] * X[:, 2] + 0.01 * rng.normal(size=500)
+        >>> model = RANRegressor().fit(X[:400], y[:400])
+        >>> round(model.score(X[400:], y[400:]), 2)
+        1.0
+    """
+
+    def __init__(
+        self,
+        *,
+        depth: str = "shallow",
+        pairs: str | int | Sequence[tuple[Any, Any]] = "auto",
+        forbid: Sequence[tuple[Any, Any]] = (),
+        monotone: dict[Any, int] | None = None,
+        link: str = "auto",
+        refinements: int = 2,
+        random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.depth = depth
+        self.pairs = pairs
+        self.forbid = forbid
+        self.monotone = monotone
+        self.link = link
+        self.refinements = refinements
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RANRegressor:
+        """Fit the effects to a table X and targets y; returns self.
+
+        Small whole numbers in `sample_weight` count as repeats of a row; others are relative.
+        """
+        check.choice(self.link, ("auto", *FORWARD), "link")
+        if y is None:
+            raise ValueError("this estimator requires y to be passed, but the target y is None")
+        frame = self._frame(X, reset=True)
+        self.target_name_ = str(getattr(y, "name", None) or "target")
+        y = _targets(y)
+        check_consistent_length(frame, y)
+        weight = self._weight(sample_weight, frame)
+        seed = self._seed()
+        column = standard(y, weight)[0]
+        features = learn_features(frame, column, weight)
+        options = self._options(features)
+        problem = problem_of(features, frame, column, weight, Squared(), seed)
+        used = weight > 0
+        y, weight = y[used], weight[used]
+        if self.link != "auto":
+            check_link(self.link, y)
+        name = self.link
+        if name == "auto":
+            with threadpool_limits(threads(self.n_jobs)):
+                name = choose_link(problem, features, y, seed)
+        link = Link(name)
+        column, scale, mean = standard(link.forward(y), weight)
+        problem = replace(problem, y=column)
+        self._fitted(features, problem, options, seed, scale, mean)
+        f = self.model_.decision(problem.rows)
+        if self.deep_ is not None:  # decisions on rows that its networks did not see
+            f = f if self.deep_.held_ is None else self.deep_.held_
+            self.deep_ = replace(self.deep_, held_=None)
+        self.link_ = link.smeared(f[:, 0], y, weight)
+        return self
+
+    def predict_link(self, X: Any) -> Array:
+        """Return the sum of all effects, on the scale of the link."""
+        rows = self._rows(X)
+        return self._decision(rows)[:, 0]
+
+    def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
+        """Return the mean of the target at rows; with its posterior's standard deviation on demand.
+
+        The standard deviation is that of the mean, of the effects alone; `noise_` is the variance
+        of targets about it, on the link's scale.
+        """
+        if return_std:
+            effects_only(self, "return_std=True")
+        rows = self._rows(X)
+        f = self._decision(rows)[:, 0]
+        if not return_std:
+            return self.link_.mean(f)
+        spread = self.model_.spread(rows)[:, 0]
+        return self.link_.mean(f), np.abs(self.link_.slope(f)) * spread
+
+    @property
+    def noise_(self) -> float:
+        """Variance of the targets about the effects, on the link's scale."""
+        return self.model_.noise
+
+
+def _targets(y: Any) -> Array:
+    y = column_or_1d(np.asarray(y), warn=True)
+    try:
+        y = y.astype(float)
+    except (TypeError, ValueError):
+        bad = next(v for v in y if not is_number(v))
+        raise ValueError(
+            f"targets must be numbers, got {bad!r}; for classes use RANClassifier"
+        ) from None
+    if not np.isfinite(y).all():
+        row = int(np.flatnonzero(~np.isfinite(y))[0])
+        raise ValueError(
+            f"Input y contains NaN or infinity (row {row} is {y[row]}); drop rows without a target"
+        )
+    return y

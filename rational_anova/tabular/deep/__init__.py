@@ -1,0 +1,6 @@
+"""deep."""
+
+from ._ensemble import Deep as Deep
+from ._ensemble import deepen as deepen
+from ._ensemble import effects_only as effects_only
+from ._ensemble import has_deep_part as has_deep_part

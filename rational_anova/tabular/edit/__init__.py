@@ -1,0 +1,3 @@
+"""edit."""
+
+from ._mixin import EditMixin as EditMixin

@@ -1,0 +1,6 @@
+"""explain."""
+
+from ._mixin import ExplainMixin as ExplainMixin
+from ._statistics import Measured as Measured
+from ._statistics import Observed as Observed
+from ._statistics import measure as measure

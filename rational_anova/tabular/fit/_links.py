@@ -1,0 +1,101 @@
+"""Links: the scale of the target on which effects add up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._core.types import Array
+
+ROOM = 0.25  # of the range of the fitted targets that predictions may go beyond it
+
+
+def standard(t: Array, weight: Array) -> tuple[Array, float, float]:
+    """Return targets as a column of mean zero and variance one, their scale, and their mean."""
+    mean = float(np.average(t, weights=weight))
+    scale = float(np.sqrt(np.average((t - mean) ** 2, weights=weight))) or 1.0
+    return ((t - mean) / scale)[:, None], scale, mean
+
+
+@dataclass(frozen=True)
+class Link:
+    """A scale for the target, and the way back to its mean.
+
+    Args:
+        name: `identity`, `log` or `sqrt`.
+        low: of the decisions that are taken back, since exp and squares run away.
+        high: as `low`.
+        smear: mean of the target where the decision is 0 (log: a factor; sqrt: an addend).
+    """
+
+    name: str = "identity"
+    low: float = -np.inf
+    high: float = np.inf
+    smear: float = 0.0
+
+    def forward(self, y: Array) -> Array:
+        """Return targets on the link's scale."""
+        return np.asarray(FORWARD[self.name](y))
+
+    def mean(self, f: Array) -> Array:
+        """Return the mean of the target for a decision f on the link's scale."""
+        f = np.clip(f, self.low, self.high)
+        if self.name == "log":
+            return np.asarray(self.smear * np.exp(f))
+        if self.name == "sqrt":
+            return np.asarray(f**2 + self.smear)
+        return f
+
+    def slope(self, f: Array) -> Array:
+        """Return the derivative of `mean`."""
+        f = np.clip(f, self.low, self.high)
+        return {"log": self.smear * np.exp(f), "sqrt": 2 * f}.get(self.name, np.ones_like(f))
+
+    def quantile(self, f: Array) -> Array:
+        """Return the target at a quantile f of the link's scale; no mean is taken."""
+        f = np.clip(f, self.low, self.high)
+        if self.name == "log":
+            return np.exp(f)
+        return f**2 if self.name == "sqrt" else f
+
+    def smeared(self, f: Array, y: Array, weight: Array) -> Link:
+        """Return the link with the way back that fitted decisions f and targets y ask for."""
+        if self.name == "identity":
+            return self
+        t = self.forward(y)
+        room = ROOM * (t.max() - t.min())
+        low, high = t.min() - room, t.max() + room
+        if self.name == "sqrt":
+            return Link(
+                "sqrt", max(low, 0.0), high, float(np.average((t - f) ** 2, weights=weight))
+            )
+        return Link("log", low, high, float(np.average(np.exp(t - f), weights=weight)))
+
+
+FORWARD: dict[str, Callable[[Array], Array]] = {
+    "identity": lambda y: y,
+    "sqrt": np.sqrt,
+    "log": np.log,
+}
+
+
+def possible(y: Array) -> list[str]:
+    """Return the links that targets allow and that could matter to them."""
+    names = ["identity"]
+    low, high = float(y.min()), float(y.max())
+    if low < 0 or high <= 0 or high < 3 * low:  # over so short a range all links look alike
+        return names
+    return [*names, "sqrt", *(["log"] if low > 0 else [])]
+
+
+def check(name: str, y: Array) -> None:
+    """Raise an error where targets do not allow a link."""
+    least = float(y.min())
+    if (name == "log" and least <= 0) or (name == "sqrt" and least < 0):
+        need = "positive" if name == "log" else "not negative"
+        raise ValueError(
+            f"link={name!r} needs targets that are {need}, got {least:g}; use link='identity' or "
+            "'auto'"
+        )

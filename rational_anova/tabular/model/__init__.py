@@ -1,0 +1,32 @@
+"""model."""
+
+from ._additive import Additive as Additive
+from ._additive import Axes as Axes
+from ._additive import Part as Part
+from ._additive import Sum as Sum
+from ._additive import intercept_with_draws as intercept_with_draws
+from ._additive import is_constant as is_constant
+from ._additive import with_draws as with_draws
+from ._bases import Basis as Basis
+from ._bases import Heads as Heads
+from ._bases import Levels as Levels
+from ._bases import Missing as Missing
+from ._bases import Spread as Spread
+from ._bases import place as place
+from ._bases import place_atoms as place_atoms
+from ._bases import place_wide as place_wide
+from ._columns import CODE_FOLDS as CODE_FOLDS
+from ._columns import MISSING as MISSING
+from ._columns import Feature as Feature
+from ._columns import features_of as features_of
+from ._columns import folds as folds
+from ._columns import is_number as is_number
+from ._columns import labels as labels
+from ._columns import learn as learn
+from ._columns import read as read
+from ._columns import target_encoded as target_encoded
+from ._purify import purify as purify
+from ._terms import Rows as Rows
+from ._terms import Term as Term
+from ._terms import design as design
+from ._terms import groups as groups

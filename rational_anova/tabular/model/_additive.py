@@ -1,0 +1,190 @@
+"""The fitted model: an intercept and effects of one or two inputs, sums of rational units."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..._core.types import Array
+from ._bases import Basis, Heads, Levels
+from ._columns import Feature
+from ._terms import Rows, Term, value
+
+Axes = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A term with its numerators.
+
+    Args:
+        term: the functions.
+        numerators: (size, outputs).
+        draws: numerators drawn from their posterior, (size, outputs, draws).
+    """
+
+    term: Term
+    numerators: Array
+    draws: Array
+
+    def at(self, rows: Rows) -> Array:
+        """Return the part at rows, (rows, outputs)."""
+        return value(self.term, rows, self.numerators)
+
+    def drawn(self, rows: Rows) -> Array:
+        """Return the part at rows for each draw, (rows, outputs, draws)."""
+        size, outputs, count = self.draws.shape
+        flat = value(self.term, rows, self.draws.reshape(size, outputs * count))
+        return flat.reshape(len(rows), outputs, count)
+
+
+@dataclass(frozen=True)
+class Additive:
+    """f(x) = intercept + the sum of all parts; parts with the same axes make one effect.
+
+    Args:
+        features: the inputs.
+        intercept: (outputs,).
+        parts: terms with numerators.
+        intercept_draws: (outputs, draws), those of the intercept that go with the parts' draws.
+        noise: variance of the target about f, in units of f squared (1 for classes).
+        edf: effective degrees of freedom.
+        history: (stage, terms, columns, edf) of the fit.
+    """
+
+    features: list[Feature]
+    intercept: Array
+    parts: list[Part]
+    intercept_draws: Array
+    noise: float
+    edf: float
+    history: list[tuple[str, int, int, float]]
+
+    @property
+    def outputs(self) -> int:
+        """How many decisions there are for a row: 1, or the number of classes."""
+        return len(self.intercept)
+
+    @property
+    def axes(self) -> list[Axes]:
+        """The inputs of each effect, mains first."""
+        return sorted({part.term.axes for part in self.parts}, key=lambda a: (len(a), a))
+
+    def effect(self, axes: Axes) -> list[Part]:
+        """Return the parts that make an effect."""
+        return [part for part in self.parts if part.term.axes == axes]
+
+    @cached_property
+    def _short(self) -> Additive:
+        """The same sum with fewer parts: purified effects share functions."""
+
+        return compact(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != "_short"}
+
+    def decision(self, rows: Rows) -> Array:
+        """Return f at rows, (rows, outputs)."""
+        short = self._short
+        result = np.tile(short.intercept, (len(rows), 1))
+        for piece, some in rows.chunks():
+            for part in short.parts:
+                result[piece] += part.at(some)
+        return result
+
+    def spread(self, rows: Rows) -> Array:
+        """Return the posterior's standard deviation of f at rows, (rows, outputs)."""
+        short = self._short
+        result = np.empty((len(rows), self.outputs))
+        for piece, some in rows.chunks(1024):
+            total = np.repeat(short.intercept_draws[None], len(some), 0)
+            for part in short.parts:
+                total += part.drawn(some)
+            result[piece] = total.std(2)
+        return result
+
+
+WIDE = 1e30  # the width of a head that is 1 wherever there are data
+ROUNDING = 1e-13  # of what was summed, below which a numerator is a rounding error
+
+
+def constant(feature: Feature) -> Heads:
+    """Return a basis that is 1 everywhere: one head, so wide that it does not see its input.
+
+    A function of one input can so be part of a pair, and whatever knows heads knows it, too.
+    """
+    values = feature.values if feature.category else None
+    return Heads(np.zeros(1), np.full(1, WIDE), fill=np.ones(1), values=values)
+
+
+def is_constant(basis: Basis) -> bool:
+    """Say whether a basis is that of `constant`."""
+    return isinstance(basis, Heads) and basis.size == 1 and float(basis.width[0]) == WIDE
+
+
+def key(basis: Basis) -> Hashable:
+    """Return what two bases have in common if they are the same functions."""
+    if isinstance(basis, Heads):
+        arrays = (basis.centre, basis.width, basis.fill, basis.values)
+        return "heads", basis.odd, *(None if a is None else a.tobytes() for a in arrays)
+    return type(basis).__name__, basis.size if isinstance(basis, Levels) else 0
+
+
+def with_draws(part: Part) -> Array:
+    """Return numerators and their draws as one, (size, outputs, 1 + draws)."""
+    return np.concatenate([part.numerators[:, :, None], part.draws], 2)
+
+
+def intercept_with_draws(model: Additive) -> Array:
+    """Return the intercept and its draws as one, (outputs, 1 + draws)."""
+    return np.concatenate([model.intercept[:, None], model.intercept_draws], 1)
+
+
+class Sum:
+    """Parts that are added up; those with the same functions become one."""
+
+    def __init__(self) -> None:
+        self._terms: dict[Hashable, Term] = {}
+        self._totals: dict[Hashable, Array] = {}
+        self._sizes: dict[Hashable, float] = {}
+
+    def add(self, term: Term, numerators: Array) -> None:
+        """Add a term with numerators and draws, (size, outputs, 1 + draws)."""
+        name = (term.axes, *map(key, term.bases))
+        self._terms.setdefault(name, term)
+        self._totals[name] = self._totals.get(name, 0) + numerators
+        size = float(np.abs(numerators).max(initial=0))
+        self._sizes[name] = max(self._sizes.get(name, 0.0), size)
+
+    def parts(self) -> list[Part]:
+        """Return the parts that are not zero."""
+        found = []
+        for name, total in self._totals.items():
+            if np.abs(total).max(initial=0) > ROUNDING * self._sizes[name]:
+                found.append(Part(self._terms[name], total[:, :, 0], total[:, :, 1:]))
+        return found
+
+
+def compact(model: Additive) -> Additive:
+    """Return the same function in fewer parts, for predictions; its effects are not purified.
+
+    What a purified pair has of one input alone goes back to the main effect, where it cancels.
+    """
+    total = Sum()
+    intercept = intercept_with_draws(model)
+    for part in model.parts:
+        term, numerators = part.term, with_draws(part)
+        axes: Axes = term.axes
+        kept = [k for k, basis in enumerate(term.bases) if not is_constant(basis)]
+        if not kept:
+            intercept = intercept + numerators[0]
+        else:
+            bases = tuple(term.bases[k] for k in kept)
+            total.add(Term(tuple(axes[k] for k in kept), bases), numerators)
+    return replace(
+        model, intercept=intercept[:, 0], parts=total.parts(), intercept_draws=intercept[:, 1:]
+    )

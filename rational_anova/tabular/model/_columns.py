@@ -1,0 +1,254 @@
+"""From the columns of a table to inputs: numbers, levels of categories, parts of dates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..._core.types import Array
+from ._terms import Rows
+
+MISSING = "(missing)"  # the level of a category that is not there
+SHRINK = 10.0  # rows of the overall mean that each level starts with
+CODE_FOLDS = 5
+CROWDED, MANY = 30, 30  # rows a level below which, and levels from which, a category is crowded
+_DAY = pd.Timedelta(days=1)
+_EPOCH = pd.Timestamp("1970-01-01")
+_PARTS = {
+    "month": lambda t: t.dt.month,
+    "weekday": lambda t: t.dt.day_of_week,
+    "hour": lambda t: t.dt.hour,
+}
+
+
+@dataclass(frozen=True)
+class Feature:
+    """An input of the model.
+
+    Args:
+        name: as shown.
+        column: position in the table.
+        kind: `number`, `category` or `date`.
+        part: of a date: `day` (since 1970), `month`, `weekday` or `hour`.
+        levels: of a category, the commonest first.
+        values: a number for each level, its shrunken mean target; one more for unseen levels.
+        gaps: whether training rows had it missing.
+        clip: least and greatest number of the training rows; beyond them the effects stay as they
+            are at the border.
+        often: how many of the levels were seen more than once.
+        rows: that a category was learned from, by weight.
+    """
+
+    name: str
+    column: int
+    kind: str
+    part: str = ""
+    levels: tuple[Any, ...] = field(default=(), repr=False)
+    values: Array | None = field(default=None, repr=False)
+    gaps: bool = False
+    clip: tuple[float, float] | None = None
+    often: int = 0
+    rows: float = 0.0
+
+    @property
+    def category(self) -> bool:
+        """Whether the values are codes of levels."""
+        return self.kind == "category"
+
+    @property
+    def crowded(self) -> bool:
+        """Whether a category has so many levels that only their typical targets count."""
+        return self.kind == "category" and self.rows < CROWDED * len(self.levels) > CROWDED * MANY
+
+    def read(self, column: pd.Series) -> Array:
+        """Return a column as numbers (NaN where missing), or as codes of the levels."""
+        if self.category:
+            text = labels(column)
+            codes = pd.Index(self.levels, dtype=object).get_indexer(text)
+            if (codes < 0).all():  # perhaps the same levels, as numbers here and as text there
+                known = pd.Index([str(level) for level in self.levels], dtype=object)
+                if known.is_unique:
+                    codes = known.get_indexer([str(one) for one in text])
+            return np.where(codes < 0, len(self.levels), codes).astype(float)
+        date, column = self.kind == "date", plain(column)
+        values = _date(column, self.part, self.name) if date else numbers(column, self.name)
+        return values if self.clip is None else np.clip(values, *self.clip)
+
+
+def features_of(frame: pd.DataFrame) -> list[Feature]:
+    """Return the inputs that the columns of a table make; categories without levels yet."""
+    found = []
+    for at, name in enumerate(frame.columns):
+        column, text = plain(frame.iloc[:, at]), str(name)
+        _usable(column, text)
+        if pd.api.types.is_datetime64_any_dtype(column):
+            found.append(Feature(text, at, "date", "day"))
+            for part, take in _PARTS.items():
+                if take(column).nunique() > 1:
+                    found.append(Feature(f"{text} ({part})", at, "date", part))
+        elif pd.api.types.is_numeric_dtype(column):
+            found.append(Feature(text, at, "number"))
+        else:
+            found.append(Feature(text, at, "category"))
+    return found
+
+
+def plain(column: pd.Series) -> pd.Series:
+    """Return objects that are all numbers, or all dates, as such; spans of time as days."""
+    if pd.api.types.is_timedelta64_dtype(column):
+        return column / _DAY
+    if column.dtype != object:
+        return column
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind in ("floating", "integer", "mixed-integer-float", "decimal"):
+        return pd.Series(column.to_numpy(float, na_value=np.nan), column.index)
+    return pd.to_datetime(column) if kind in ("date", "datetime", "datetime64") else column
+
+
+def _usable(column: pd.Series, name: str) -> None:
+    """Raise an error where a column holds what no input can be made of."""
+    if pd.api.types.is_complex_dtype(column):
+        raise ValueError(f"column {name!r} holds complex numbers; give two columns of real ones")
+    if column.dtype == object:
+        for value in column:
+            if value.__hash__ is None:
+                raise ValueError(
+                    f"column {name!r} holds {value!r:.40}, a {type(value).__name__}; numbers, "
+                    "text, dates and booleans can be used"
+                )
+
+
+def learn(feature: Feature, column: pd.Series, y: Array, weight: Array) -> Feature:
+    """Return a feature with what it takes from training rows: levels, codes, gaps."""
+    if not feature.category:
+        values = feature.read(column)[weight > 0]
+        seen = values[~np.isnan(values)]
+        clip = (float(seen.min()), float(seen.max())) if len(seen) else None
+        return replace(feature, gaps=len(seen) < len(values), clip=clip)
+    text = labels(column)[weight > 0]
+    codes, levels = pd.factorize(text)
+    counts = np.bincount(codes, weight[weight > 0], len(levels))
+    order = sorted(range(len(levels)), key=lambda k: (-counts[k], str(levels[k])))
+    often = int((counts > 1).sum())
+    levels = tuple(levels[k] for k in order)
+    feature = replace(feature, levels=levels, often=often, rows=float(weight.sum()))
+    return replace(feature, values=_typical(feature.read(column).astype(int), feature, y, weight))
+
+
+def target_encoded(feature: Feature, codes: Array, y: Array, weight: Array, fold: Array) -> Array:
+    """Return a number for each row's level that was found without the row's own fold."""
+    result = np.empty(len(codes))
+    codes = codes.astype(int)
+    axis = _axis(_means(codes, len(feature.levels), y, weight))
+    for k in np.unique(fold):
+        away = fold != k
+        if not weight[away].any():
+            result[~away] = 0.0
+            continue
+        means = _means(codes[away], len(feature.levels), y[away], weight[away])
+        result[~away] = (means @ axis)[codes[~away]]
+    return result
+
+
+def _typical(codes: Array, feature: Feature, y: Array, weight: Array) -> Array:
+    means = _means(codes, len(feature.levels), y, weight)
+    return np.asarray(means @ _axis(means))
+
+
+def _means(codes: Array, count: int, y: Array, weight: Array) -> Array:
+    """Return the shrunken mean target of each level, less the overall mean; 0 for unseen ones."""
+    overall = np.average(y, axis=0, weights=weight)
+    totals = np.stack([np.bincount(codes, weight * t, count + 1) for t in y.T], 1)
+    counts = np.bincount(codes, weight, count + 1)[:, None]
+    means = (totals + SHRINK * overall) / (counts + SHRINK)
+    means[-1] = overall
+    # Levels that differ by rounding only are the same.
+    return np.round(means - overall, 12)
+
+
+def _axis(means: Array) -> Array:
+    """Return the direction in which the levels' means differ most."""
+    if means.shape[1] == 1:
+        return np.ones(1)
+    first = np.linalg.svd(means, full_matrices=False)[2][0]
+    return np.asarray(first * np.sign(first[np.abs(first).argmax()]))
+
+
+def labels(column: pd.Series) -> Array:
+    """Return a column of anything as an array of objects; a gap is the level MISSING."""
+    column = column.astype(object)
+    return column.where(column.notna(), MISSING).to_numpy(object)
+
+
+def numbers(column: pd.Series, name: str) -> Array:
+    """Return a column as float64; NaN where missing."""
+    try:
+        values = column.to_numpy(dtype=float, na_value=np.nan)
+    except (TypeError, ValueError):
+        try:
+            values = pd.to_numeric(column).to_numpy(dtype=float, na_value=np.nan)
+        except (TypeError, ValueError):
+            bad = next((v for v in column if not is_number(v)), None)
+            raise ValueError(
+                f"column {name!r} was a number when the model was fitted, and has {bad!r} now"
+            ) from None
+    if np.isinf(values).any():
+        row = int(np.flatnonzero(np.isinf(values))[0])
+        raise ValueError(
+            f"column {name!r} contains infinity (row {row}); replace it by a number, or by NaN "
+            "to have it treated as missing"
+        )
+    return values
+
+
+def is_number(value: Any) -> bool:
+    """Say whether a value can be read as a number."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _date(column: pd.Series, part: str, name: str) -> Array:
+    try:
+        times = pd.to_datetime(column)
+    except (TypeError, ValueError) as problem:
+        raise ValueError(
+            f"column {name!r} was a date when the model was fitted: {problem}"
+        ) from None
+    if times.dt.tz is not None:
+        times = times.dt.tz_convert("UTC").dt.tz_localize(None)
+    if part == "day":
+        return ((times - _EPOCH) / _DAY).to_numpy(dtype=float, na_value=np.nan)
+    return _PARTS[part](times).to_numpy(dtype=float, na_value=np.nan)
+
+
+def read(features: list[Feature], frame: pd.DataFrame) -> Rows:
+    """Return a table as rows of the model."""
+    values = np.empty((len(frame), len(features)))
+    for k, feature in enumerate(features):
+        values[:, k] = feature.read(frame.iloc[:, feature.column])
+    return Rows(values)
+
+
+def folds(values: Array, count: int, seed: int) -> Array:
+    """Return a fold for each row, the same for equal rows in whatever order they come.
+
+    Where most rows have equals (a table of few categories), equal rows are spread over the folds.
+    """
+    mixed = np.full(len(values), np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed))
+    for column in values.T:
+        mixed = _mix(mixed ^ pd.util.hash_array(np.ascontiguousarray(column + 0.0)))
+    if len(np.unique(mixed)) < len(mixed) / 20:
+        nth = pd.Series(mixed).groupby(mixed).cumcount().to_numpy()
+        mixed = _mix(mixed ^ pd.util.hash_array(nth))
+    return (mixed % np.uint64(count)).astype(int)
+
+
+def _mix(bits: Array) -> Array:
+    bits = bits * np.uint64(0xBF58476D1CE4E5B9)
+    return bits ^ (bits >> np.uint64(31))

@@ -1,0 +1,288 @@
+"""Purification: what a pair says about one input alone moves to the main effect of that input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..._core.types import Array
+from ._additive import (
+    Additive,
+    Axes,
+    Part,
+    Sum,
+    constant,
+    intercept_with_draws,
+    is_constant,
+    with_draws,
+)
+from ._bases import Basis, Heads, Levels, Missing, Spread, place
+from ._terms import Rows, Term, columns
+
+# Directions with less of the largest variance are left out. The space is then a little smaller,
+# and what remains is orthogonal to it all the same.
+LEAST = 1e-9
+MOST = 32  # directions of one input, those of the largest variance
+APART = 1e-6  # of its variance that a direction must have apart from the main effect
+ALIKE = 1e-14  # below which functions of the two inputs are the same
+
+
+def directions(gram: Array) -> Array:
+    """Return a map from functions to orthonormal ones, from the products of a one and them."""
+    mean = gram[0, 1:] / gram[0, 0]
+    covariance = gram[1:, 1:] / gram[0, 0] - np.outer(mean, mean)
+    scale = np.sqrt(np.maximum(np.diag(covariance), 0))
+    used = scale > 1e-7 * (1 + np.abs(mean))
+    inverse = np.where(used, 1 / np.where(used, scale, 1), 0)
+    found = _whitened(covariance * np.outer(inverse, inverse), LEAST)
+    return inverse[:, None] * found[:, -MOST:]
+
+
+def project(gram: Array, moment: Array, first: int) -> Array:
+    """Return the coefficients of a projection.
+
+    Args:
+        gram: products of the functions: a one; `first` functions of the first input; those of the
+            second. Of each input the main effect comes first.
+        moment: their products with what is projected, (functions, any).
+        first: how many functions are of the first input.
+    """
+    total = gram[0, 0]
+    mean = gram[0, 1:] / total
+    covariance = gram[1:, 1:] - total * np.outer(mean, mean)
+    right = moment[1:] - np.outer(mean, moment[0])
+    parts = (slice(0, first), slice(first, len(mean)))
+    turns = [_main_first(covariance[part, part]) for part in parts]
+    turn = np.zeros((len(mean), sum(t.shape[1] for t in turns)))
+    turn[parts[0], : turns[0].shape[1]] = turns[0]
+    turn[parts[1], turns[0].shape[1] :] = turns[1]
+    turn = turn @ _whitened(turn.T @ covariance @ turn, ALIKE)
+    result = turn @ (turn.T @ right)
+    for _ in range(2):  # until what is left over is orthogonal to rounding
+        result += turn @ (turn.T @ (right - covariance @ result))
+    constant = moment[0] / total - mean @ result
+    return np.concatenate([constant[None], result])
+
+
+def _main_first(gram: Array) -> Array:
+    """Return a map to orthonormal functions of which the first is the first, if it is not zero."""
+    size = len(gram)
+    start = np.zeros((size, 1))
+    rest = np.eye(size)[:, 1:]
+    if gram[0, 0] > 1e-20 * max(gram.trace(), 1e-300):
+        start[0] = 1 / np.sqrt(gram[0, 0])
+        rest[0] = -gram[0, 1:] / gram[0, 0]
+    else:
+        start = start[:, :0]
+    return np.concatenate([start, rest @ _whitened(rest.T @ gram @ rest, APART)], 1)
+
+
+def _whitened(gram: Array, least: float) -> Array:
+    """Return the directions of a matrix of products, each of length one; those of none left out."""
+    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+    kept = values > least * max(float(values.max(initial=0)), 1e-300)
+    return vectors[:, kept] / np.sqrt(values[kept])
+
+
+HEADS = 32  # of a basis for what pairs say about one number, at most
+LEVELS = 64  # told apart in what pairs say about a category
+
+
+@dataclass(frozen=True)
+class Space:
+    """Functions of one input: its main effect (one for each output), then those of bases.
+
+    Args:
+        bases: whose functions are used.
+        mains: the parts of the main effect.
+        turn: from the functions of the bases to orthonormal ones.
+    """
+
+    bases: list[Basis]
+    mains: list[Part]
+    turn: Array
+
+
+def space_of(model: Additive, i: int, rows: Rows, weight: Array) -> Space:
+    """Return the space of an input."""
+    mains = model.effect((i,))
+    bases = _bases(model, i, mains, rows, weight)
+    gram: Any = 0.0
+    for piece, some in rows.chunks():
+        functions = [np.ones((len(some), 1)), *(some.basis(i, basis) for basis in bases)]
+        phi = np.concatenate(functions, 1) * np.sqrt(weight[piece])[:, None]
+        gram = gram + phi.T @ phi
+    return Space(bases, mains, directions(gram))
+
+
+def _bases(model: Additive, i: int, mains: list[Part], rows: Rows, weight: Array) -> list[Basis]:
+    feature = model.features[i]
+    own = [basis for part in mains if not is_constant(basis := part.term.bases[0])]
+    if feature.category:
+        levels = min(len(feature.levels), LEVELS)
+        return [Levels(levels), *(basis for basis in own if isinstance(basis, Heads))]
+    # The main effect's own heads, if it has some: then nothing new comes into the model.
+    heads = [b for b in own if isinstance(b, Heads) and b.odd and len(b.centre) <= HEADS]
+    best = max(heads, key=lambda b: b.size, default=None)
+    if best is None:
+        x = rows.values[:, i]
+        best = place(Spread.of(x, weight), HEADS // 2, odd=True)
+        best = best and best.filled(x, weight)
+    found: list[Basis] = [] if best is None else [best]
+    return [*found, Missing()] if feature.gaps else found
+
+
+class Products:
+    """Weighted sums over the rows of products of functions.
+
+    Args:
+        model: as fitted.
+        spaces: by input.
+        rows: of the training data.
+        weight: of each row; their sum is one.
+
+    Attributes:
+        means: of the columns of each part that is of one input, by its position.
+        own: of the functions of each space with one another; the first function is a one.
+        cross: of the functions of a pair's spaces.
+        moments: of the functions of a pair's spaces with the columns of the pair.
+    """
+
+    def __init__(
+        self, model: Additive, spaces: dict[int, Space], rows: Rows, weight: Array
+    ) -> None:
+        self.model, self.spaces = model, spaces
+        effects = {pair: model.effect(pair) for pair in model.axes if len(pair) == 2}
+        mains = [k for k, part in enumerate(model.parts) if len(part.term.axes) == 1]
+        self.means: dict[int, Any] = dict.fromkeys(mains, 0.0)
+        self.own: dict[int, Any] = dict.fromkeys(spaces, 0.0)
+        self.cross: dict[Axes, Any] = dict.fromkeys(effects, 0.0)
+        self.moments: dict[Axes, Any] = dict.fromkeys(effects, 0.0)
+        for piece, some in rows.chunks():
+            functions = self._functions(some, weight[piece])
+            weighted = {i: (f * weight[piece][:, None]).T for i, f in functions.items()}
+            for i, f in functions.items():
+                self.own[i] = self.own[i] + weighted[i] @ f
+            for pair, parts in effects.items():
+                i, j = pair
+                # Both spaces begin with a one, which is needed but once.
+                self.cross[pair] = self.cross[pair] + weighted[i] @ functions[j][:, 1:]
+                phi = np.concatenate([columns(part.term, some) for part in parts], 1)
+                found = np.concatenate([weighted[i] @ phi, weighted[j][1:] @ phi])
+                self.moments[pair] = self.moments[pair] + found
+
+    def _functions(self, rows: Rows, weight: Array) -> dict[int, Array]:
+        """Return a one, the main effects and the orthonormal directions of each space."""
+        effects = {i: np.zeros((len(rows), self.model.outputs)) for i in self.spaces}
+        known: dict[int, Array] = {}
+        for k in self.means:
+            part = self.model.parts[k]
+            phi = columns(part.term, rows)
+            self.means[k] = self.means[k] + weight @ phi
+            if part.term.axes[0] in effects:
+                effects[part.term.axes[0]] += phi @ part.numerators
+                known[id(part.term.bases[0])] = phi
+        result = {}
+        for i, space in self.spaces.items():
+            result[i] = np.concatenate([np.ones((len(rows), 1)), effects[i]], 1)
+            if space.bases:
+                some = [known[id(b)] if id(b) in known else rows.basis(i, b) for b in space.bases]
+                turned = np.concatenate(some, 1) @ space.turn
+                result[i] = np.concatenate([result[i], turned], 1)
+        return result
+
+
+def purify(model: Additive, rows: Rows, weight: Array) -> Additive:
+    """Return the same function with pairs orthogonal to main effects, and all means zero.
+
+    What moves from a pair is its projection, by weighted least squares, on functions of either
+    input: heads (or levels) and the main effect itself. So a pair is orthogonal to whatever its
+    main effects become. The posterior's draws go through the same linear map.
+
+    Args:
+        model: as fitted.
+        rows: of the training data, without `coded`.
+        weight: of each row.
+
+    Returns:
+        The model; its decisions are those of `model` but for rounding.
+    """
+    return _Purifier(model, rows, weight / weight.sum()).run() if model.parts else model
+
+
+class _Purifier:
+    def __init__(self, model: Additive, rows: Rows, weight: Array) -> None:
+        self.model = model
+        self.pairs = [axes for axes in model.axes if len(axes) == 2]
+        inputs = sorted({i for pair in self.pairs for i in pair})
+        self.spaces = {i: space_of(model, i, rows, weight) for i in inputs}
+        self.products = Products(model, self.spaces, rows, weight)
+        self.ones = [constant(feature) for feature in model.features]
+
+    def run(self) -> Additive:
+        model = self.model
+        total = Sum()
+        intercept = intercept_with_draws(model)
+        means: dict[Axes, Array] = {}
+        for k, part in enumerate(model.parts):
+            total.add(part.term, with_draws(part))
+            if len(part.term.axes) == 1:
+                mean = np.tensordot(self.products.means[k], with_draws(part), (0, 0))
+                means[part.term.axes] = means.get(part.term.axes, 0) + mean
+        for pair in self.pairs:
+            level, *sides = self._projection(pair)
+            for side, found in enumerate(sides):
+                mean = self._move(pair, side, found, total)
+                means[(pair[side],)] = means.get((pair[side],), 0) + mean
+            total.add(Term(pair, (self.ones[pair[0]], self.ones[pair[1]])), -level[None])
+            intercept = intercept + level
+        for axes, mean in means.items():
+            total.add(Term(axes, (self.ones[axes[0]],)), -mean[None])
+            intercept = intercept + mean
+        return replace(
+            model, intercept=intercept[:, 0], parts=total.parts(), intercept_draws=intercept[:, 1:]
+        )
+
+    def _projection(self, pair: Axes) -> tuple[Array, Array, Array]:
+        """Return that of a pair: a constant, and coefficients of the functions of both spaces.
+
+        Coefficients are (functions, outputs, 1 + draws). An output has none on the main effects
+        of the others, so that its main effects stay in a space of its own.
+        """
+        outputs = self.model.outputs
+        first, second = (self.products.own[i] for i in pair)
+        across = self.products.cross[pair]
+        gram = np.block([[first, across], [across.T, second[1:, 1:]]])
+        numerators = np.concatenate([with_draws(part) for part in self.model.effect(pair)])
+        result = np.zeros((len(gram), *numerators.shape[1:]))
+        split = len(first)
+        for k in range(outputs):
+            sides = [
+                np.concatenate([[start + k], np.arange(start + outputs, end)])
+                for start, end in ((1, split), (split, len(gram)))
+            ]
+            used = np.concatenate([[0], *sides])
+            moment = self.products.moments[pair][used] @ numerators[:, k]
+            result[used, k] = project(gram[np.ix_(used, used)], moment, len(sides[0]))
+        return result[0], result[1:split], result[split:]
+
+    def _move(self, pair: Axes, side: int, found: Array, total: Sum) -> Array:
+        """Take a function of one input from a pair, give it to the main effect; return its mean."""
+        i, outputs = pair[side], self.model.outputs
+        space, other = self.spaces[i], self.ones[pair[1 - side]]
+        pieces: list[tuple[Basis, Array]] = [
+            (part.term.bases[0], np.einsum("ak,kls->als", part.numerators, found[:outputs]))
+            for part in space.mains
+        ]
+        turned = np.tensordot(space.turn, found[outputs:], (1, 0))
+        at = 0
+        for basis in space.bases:
+            pieces.append((basis, turned[at : at + basis.size]))
+            at += basis.size
+        for basis, numerators in pieces:
+            total.add(Term((i,), (basis,)), numerators)
+            bases = (basis, other) if side == 0 else (other, basis)
+            total.add(Term(pair, bases), -numerators)
+        return np.tensordot(self.products.own[i][0, 1:], found, (0, 0))
