@@ -33,7 +33,7 @@ check: $(READY)
 	$(BIN)/mypy
 
 sanitize: $(READY)
-	$(BIN)/python tests/sanitize.py build
+	$(BIN)/python tests/kernels/sanitize.py build
 
 # rational-activations asks for torch 1.7.1, and runs with ours.
 bench: $(READY)

@@ -16,7 +16,6 @@ from pathlib import Path
 import mpmath as mp
 import pytest
 import torch
-from conftest import CASES, FEATURES, PAIRS, needs_compiler, scramble
 from torch.autograd import forward_ad
 
 from rational_anova import RAN, DeepRAN, Rational1d, Rational2d, Topology, kernels
@@ -34,8 +33,9 @@ from rational_anova.functional import (
 from rational_anova.functional._derivatives import over_batch
 from rational_anova.functional._polynomial import moments
 from rational_anova.kernels import _approximations, _build, _c
+from tests.conftest import CASES, FEATURES, PAIRS, needs_compiler, scramble
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SINGLE, DOUBLE = torch.float32, torch.float64
 TOLERANCES = {SINGLE: 1e-6, DOUBLE: 1e-13}
 NAMES = ("value", "x", "numerator", "denominator", "gate")
@@ -580,8 +580,8 @@ def test_the_same_bits_from_python_threads_at_once():
 
 FORK = """
 import multiprocessing, os, sys, torch
-sys.path.insert(0, "tests")
-from test_kernels import SHARED, draw, equal
+sys.path.insert(0, ".")
+from tests.kernels.test_c import SHARED, draw, equal
 
 def results():
     return [draw(v, shape=s, units=u, dim=d).run("c") for v, s, u, d in SHARED.values()]
@@ -847,10 +847,10 @@ def compare():
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="flags of x86")
 def test_narrower_vectors_agree(fresh, tmp_path):
     code = """
-        sys.path.insert(0, "tests")
-        import test_kernels
+        sys.path.insert(0, ".")
+        from tests.kernels import test_c
         assert kernels.info()["cpu"] == "c"
-        test_kernels.compare()
+        test_c.compare()
         print("same")
     """
     flags = ("-mno-avx512f -mno-avx2 -mno-avx -mno-fma", "-mno-avx512f")

@@ -14,7 +14,7 @@ import rational_anova as ra
 from rational_anova.cli import app
 
 run = CliRunner().invoke
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import needs_compiler
 from torch import nn
 from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -18,6 +17,7 @@ from rational_anova import functional as F
 from rational_anova import kernels
 from rational_anova.functional import DENOMINATORS
 from rational_anova.training.optimizers._jacobian import Vector, jacobian_rows
+from tests.conftest import needs_compiler
 
 
 def deep():

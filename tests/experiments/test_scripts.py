@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RECORDED = [ROOT / "experiments" / "results", ROOT / "benchmarks" / "results"]
 
 

@@ -8,13 +8,13 @@ import pickle
 import pytest
 import sympy
 import torch
-from conftest import CASES, FEATURES, PAIRS, make, scramble
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from oracle import unit as oracle
 
 from rational_anova import kernels, load, save
 from rational_anova.functional import BASES, DENOMINATORS
+from tests.conftest import CASES, FEATURES, PAIRS, make, scramble
+from tests.oracle import unit as oracle
 
 every_case = pytest.mark.parametrize(("kind", "base", "variables"), CASES)
 KINKED = {"abs", "relu"}

@@ -3,12 +3,12 @@
 import io
 import json
 import math
-import os
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -384,9 +384,9 @@ def test_ctrl_c_ends_cleanly_with_the_best_so_far(tmp_path):
 
 KILLED = """
 import sys, torch
-sys.path.insert(0, {tests!r})
+sys.path.insert(0, {root!r})
 torch.set_num_threads(1)
-from test_training import data, network, state
+from tests.training.test_fit import data, network, state
 import rational_anova as ra
 X, y = data()
 net = network()
@@ -401,7 +401,7 @@ torch.save(state(net), {out!r})
 def test_a_process_that_is_killed_loses_nothing_but_the_interval(tmp_path):
     path, out = tmp_path / "run.pt", tmp_path / "state.pt"
     script = textwrap.dedent(KILLED).format(
-        tests=os.path.dirname(__file__), path=str(path), out=str(out)
+        root=str(Path(__file__).parents[2]), path=str(path), out=str(out)
     )
 
     def start():

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from test_images import archive, batches, grey, idx, needs_data, pixels, write
 from torch.utils.data import DataLoader
 
 from rational_anova import images
 from rational_anova.images._published import CIFAR10
+from tests.images.test_images import archive, batches, grey, idx, needs_data, pixels, write
 
 
 def picture(array, kind="png"):

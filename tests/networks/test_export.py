@@ -7,7 +7,6 @@ import pickle
 
 import pytest
 import torch
-from conftest import FEATURES, make, scramble
 from torch import nn
 from torch.autograd import forward_ad
 from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
@@ -18,6 +17,7 @@ from rational_anova import functional as F
 from rational_anova import kernels
 from rational_anova.functional import BASES, DENOMINATORS
 from rational_anova.units import RationalUnit
+from tests.conftest import FEATURES, make, scramble
 
 pytestmark = [
     # Inductor and the tracer load parts of torch that torch itself calls old.

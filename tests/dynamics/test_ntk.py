@@ -12,7 +12,7 @@ from torch import nn
 import rational_anova as ra
 from rational_anova import dynamics
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 ROWS = torch.linspace(-1.5, 1.4, 24, dtype=torch.float64).sin().reshape(8, 3)
 
 

@@ -5,11 +5,11 @@ import math
 
 import pytest
 import torch
-from test_dynamics import MODELS, ROWS, close, make, moved
 from torch import nn
 
 import rational_anova as ra
 from rational_anova import dynamics
+from tests.dynamics.test_ntk import MODELS, ROWS, close, make, moved
 
 CLASSES = torch.tensor([2, 0])
 

@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 import sympy as sp
 import torch
-from conftest import scramble
 
 from rational_anova import RAN, Topology, fit, load, prune, save
 from rational_anova.functional import BASES, DENOMINATORS
 from rational_anova.networks._effects import Effects
 from rational_anova.networks._plots import poles_of
 from rational_anova.symbols import Names
+from tests.conftest import scramble
 
 X0, X1, X2 = sp.symbols("x0:3")
 LAW = X0 * X1 / (1 + X0**2)

@@ -1,7 +1,7 @@
 """The Triton kernels next to `Form`, in Triton's interpreter or, where there is one, on a GPU.
 
 The interpreter has to be chosen before Triton is imported, so without a GPU this file runs itself
-in a process of its own. To see each test there: TRITON_INTERPRET=1 pytest tests/test_kernels_triton.py
+in a process of its own. To see each test there: TRITON_INTERPRET=1 pytest tests/kernels/test_triton.py
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rational_anova.functional._derivatives import by_row, gradients
 from rational_anova.kernels import _triton
 from rational_anova.kernels._spec import Spec
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 INSTALLED = importlib.util.find_spec("triton") is not None
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 RUNS = INSTALLED and (INTERPRETED or torch.cuda.is_available())

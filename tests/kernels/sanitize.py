@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle
 from pathlib import Path
 
-TESTS = Path(__file__).parent
+HERE = Path(__file__).parent
 FLAGS = [
     *("-std=gnu11", "-O0", "-g1", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-pthread"),
     *("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"),
@@ -69,9 +69,9 @@ def run(folder, name, options):
     """Compile and run one build; return its name, seconds and what it said if it failed."""
     began = time.perf_counter()
     program = folder / f"sanitize-{name}"
-    source = TESTS.parent / "rational_anova" / "kernels" / "source"
+    source = HERE.parents[1] / "rational_anova" / "kernels" / "source"
     command = [os.environ.get("CC") or "cc", *FLAGS, *options, "-I", source, "-I", folder]
-    command += [TESTS / "sanitize.c", "-o", program, "-lm"]
+    command += [HERE / "sanitize.c", "-o", program, "-lm"]
     # Threads that wait for work must not take the processor from those that have it.
     environment = {**os.environ, "OMP_WAIT_POLICY": "passive"}
     for step in (command, [program]):
