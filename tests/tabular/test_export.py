@@ -389,7 +389,7 @@ def test_the_network_can_be_saved(regression, tmp_path):
 
 def run_formula(formula, model, X):
     rows = model._rows(X).values
-    symbols = ra.symbols.names.Names([f.name for f in model.features_]).symbols
+    symbols = ra.symbols.Names([f.name for f in model.features_]).symbols
     function = sympy.lambdify(symbols, formula, "numpy")
     return np.broadcast_to(function(*rows.T), len(rows))
 
