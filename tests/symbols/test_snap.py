@@ -9,7 +9,7 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rational_anova.symbols import _snap
+from rational_anova.symbols import snap
 
 PI = sp.pi
 
@@ -34,7 +34,7 @@ PI = sp.pi
     ],
 )
 def test_finds_the_simplest_number(value, tolerance, expected):
-    found = _snap(value, tolerance)
+    found = snap(value, tolerance)
     assert found == sp.sympify(expected)
     assert found.is_Rational
 
@@ -42,15 +42,15 @@ def test_finds_the_simplest_number(value, tolerance, expected):
 @pytest.mark.parametrize("exact", [1 / (4 * PI), 2 * PI, PI**2 / 6, -3 * PI / 7, 1 / PI**2, 4 * PI / 10**7])  # fmt: skip
 def test_multiples_of_pi_only_on_request(exact):
     value = float(exact)
-    assert _snap(value, 1e-9 * abs(value), constants=("pi",)) == exact
-    assert _snap(value, 1e-9 * abs(value)) is None
+    assert snap(value, 1e-9 * abs(value), constants=("pi",)) == exact
+    assert snap(value, 1e-9 * abs(value)) is None
 
 
 def test_other_constants():
-    assert _snap(math.sqrt(2) * 3 / 7, 1e-9, ("pi", "e", "sqrt2")) == 3 * sp.sqrt(2) / 7
-    assert _snap(1 / math.sqrt(2), 1e-9, ("sqrt2",)) == 1 / sp.sqrt(2)
-    assert _snap(math.e / 2, 1e-9, ("e",)) == sp.E / 2
-    assert _snap(2.0, 1e-9, ("pi", "e")) == 2  # a rational number stays one
+    assert snap(math.sqrt(2) * 3 / 7, 1e-9, ("pi", "e", "sqrt2")) == 3 * sp.sqrt(2) / 7
+    assert snap(1 / math.sqrt(2), 1e-9, ("sqrt2",)) == 1 / sp.sqrt(2)
+    assert snap(math.e / 2, 1e-9, ("e",)) == sp.E / 2
+    assert snap(2.0, 1e-9, ("pi", "e")) == 2  # a rational number stays one
 
 
 @pytest.mark.parametrize(
@@ -65,14 +65,14 @@ def test_other_constants():
     ],
 )
 def test_none_where_nothing_simple_lies(value, tolerance):
-    assert _snap(value, tolerance) is None
+    assert snap(value, tolerance) is None
 
 
 def test_zero_only_on_request():
-    assert _snap(1e-7, 1e-6) is None
-    assert _snap(0.0, 0.0) is None
-    assert _snap(-1e-7, 1e-6, zero=True) == 0
-    assert _snap(2e-6, 1e-6, zero=True) != 0
+    assert snap(1e-7, 1e-6) is None
+    assert snap(0.0, 0.0) is None
+    assert snap(-1e-7, 1e-6, zero=True) == 0
+    assert snap(2e-6, 1e-6, zero=True) != 0
 
 
 @given(
@@ -82,7 +82,7 @@ def test_zero_only_on_request():
 )
 def test_never_outside_the_tolerance(value, exponent, constants):
     tolerance = 10**exponent * abs(value)
-    found = _snap(value, tolerance, constants)
+    found = snap(value, tolerance, constants)
     if found is not None:
         gap = abs((found - sp.Rational(value)).evalf(60))
         assert gap <= max(tolerance, math.ulp(value) / 2)
@@ -93,7 +93,7 @@ def test_never_outside_the_tolerance(value, exponent, constants):
 def test_random_numbers_seldom_snap(relative, constants):
     rng = np.random.default_rng(0)
     values = np.concatenate([rng.uniform(-3, 3, 200), 10 ** rng.uniform(-4, 4, 200)])
-    hits = sum(_snap(v, relative * abs(v), constants) is not None for v in values)
+    hits = sum(snap(v, relative * abs(v), constants) is not None for v in values)
     assert hits <= 0.08 * len(values)  # 0.05 are meant
 
 
@@ -101,17 +101,17 @@ def test_short_decimals_and_fractions_are_found_again():
     rng = np.random.default_rng(1)
     for value in rng.integers(1, 10**4, 200) / 1000:
         exact = sp.Rational(round(value * 1000), 1000)
-        assert _snap(value * (1 + 3e-10), 1e-9 * value) == exact
+        assert snap(value * (1 + 3e-10), 1e-9 * value) == exact
     for p, q in rng.integers(1, 60, (200, 2)):
-        assert _snap(p / q + 1e-10, 1e-9) == sp.Rational(p, q)
+        assert snap(p / q + 1e-10, 1e-9) == sp.Rational(p, q)
 
 
 def test_it_is_quick():
     values = np.random.default_rng(0).uniform(0, 3, 1000)
-    _snap(1.0, 0.0)
+    snap(1.0, 0.0)
     start = time.perf_counter()
     for value in values:
-        _snap(value, 1e-6)
+        snap(value, 1e-6)
     assert time.perf_counter() - start < 1.0  # a thousand calls, typically in 50 ms
 
 
@@ -128,4 +128,4 @@ def test_it_is_quick():
 )
 def test_bad_input(arguments, error):
     with pytest.raises((ValueError, TypeError), match=error):
-        _snap(*arguments)
+        snap(*arguments)
