@@ -1,4 +1,4 @@
-"""fit."""
+"""The fit of a model: designs, ridges with a penalty a term, losses, screening of pairs, links."""
 
 from ._links import FORWARD as FORWARD
 from ._links import Link as Link
