@@ -19,5 +19,4 @@ from ._solve import Loss as Loss
 from ._solve import Problem as Problem
 from ._solve import Softmax as Softmax
 from ._solve import Squared as Squared
-from ._solve import softmax as softmax
 from ._solve import solve as solve

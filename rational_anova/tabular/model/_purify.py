@@ -201,7 +201,7 @@ def purify(model: Additive, rows: Rows, weight: Array) -> Additive:
 
     Args:
         model: as fitted.
-        rows: of the training data, without `coded`.
+        rows: of the training data, without `target_encoded`.
         weight: of each row.
 
     Returns:
