@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from .._core.types import Array
 from ._base import RANEstimator
 from ._fitting import learn_features, problem_of
-from .fit import Logistic, Loss, Softmax, softmax
+from .fit import Logistic, Loss, Softmax
 
 
 class RANClassifier(ClassifierMixin, RANEstimator):
@@ -117,7 +118,7 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         f = self._decision(rows)
         if f.shape[1] == 1:
             f = np.concatenate([np.zeros_like(f), f], 1)
-        return softmax(f)
+        return softmax(f, axis=1)
 
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row."""

@@ -24,7 +24,7 @@ from ..serialization import write_whole
 from .deep import Deep
 from .explain import Measured, Observed
 from .fit import Link
-from .model import Additive, Feature, Heads, Levels, Missing, Part, Term
+from .model import Additive, Constant, Feature, Heads, Levels, Missing, Part, Term
 from .monotone import Proof
 
 Change = Callable[[Any], Any]
@@ -144,7 +144,8 @@ def _random_state(known: dict[str, Any]) -> np.random.RandomState:
 
 
 for _record in (
-    Additive, Feature, Heads, Levels, Link, Measured, Missing, Observed, Part, Proof, Term,
+    Additive, Constant, Feature, Heads, Levels, Link, Measured, Missing, Observed, Part, Proof,
+    Term,
 ):  # fmt: skip
     register(_record)
 register(Deep, Deep.to_arrays, Deep.from_arrays)

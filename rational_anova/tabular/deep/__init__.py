@@ -1,4 +1,4 @@
-"""deep."""
+"""The deep part: networks on top of the shallow model, and how much of them is mixed in."""
 
 from ._ensemble import Deep as Deep
 from ._ensemble import deepen as deepen

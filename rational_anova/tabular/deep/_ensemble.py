@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.special import expit, softmax
 
 from ..._core.types import Array
 from .._fitting import Mixture, fit_mixture
-from ..fit import LEAST_WEIGHT, Logistic, Loss, Problem, Softmax, Squared, softmax
+from ..fit import LEAST_WEIGHT, Logistic, Loss, Problem, Softmax, Squared
 from ..model import Additive, Feature, Rows, folds
 from ._inputs import Inputs
 from ._network import LOSSES, Data, Network, train
@@ -76,10 +77,10 @@ def variance(loss: str, one: Array, other: Array, weight: Array) -> float:
     """Return what a network's variance adds to the mean loss, from two that differ by chance."""
     square = (one - other) ** 2 / 2
     if loss == "logistic":
-        p = 1 / (1 + np.exp(-np.clip((one + other) / 2, -500, 500)))
+        p = expit((one + other) / 2)
         square *= p * (1 - p)
     elif loss == "softmax":
-        p = softmax((one + other) / 2)
+        p = softmax((one + other) / 2, axis=1)
         mean = (p * (one - other)).sum(1, keepdims=True)
         square = p * (one - other - mean) ** 2 / 2
     return float(np.average(square.sum(1), weights=weight))
@@ -192,7 +193,7 @@ def fit_deep(
 
     Args:
         features: the inputs.
-        rows: of training, with `coded` if there is any.
+        rows: of training, with `target_encoded` if there is any.
         y: targets on the scale of the decisions; indicators for classes.
         weight: of the rows, positive.
         offset: shallow decisions without each row's own pull, see

@@ -112,7 +112,7 @@ class Inputs:
         for i, feature in enumerate(features):
             if feature.category:
                 # Without numbers found on other rows, those of all rows would give targets away.
-                values = feature.values if i in rows.coded else None
+                values = feature.values if i in rows.target_encoded else None
                 columns[i] = Category(min(len(feature.levels), LEVELS), values)
             elif (number := Number.of(rows.values[:, i], weight, bins)) is not None:
                 columns[i] = number
@@ -132,7 +132,8 @@ class Inputs:
 
     def _at(self, rows: Rows, decision: Array) -> Array:
         parts = [
-            column.at(rows.values[:, i], rows.coded.get(i)) for i, column in self.columns.items()
+            column.at(rows.values[:, i], rows.target_encoded.get(i))
+            for i, column in self.columns.items()
         ]
         parts.append((decision - self.middle) / self.scale)
         return np.concatenate(parts, 1) - self.mean

@@ -13,7 +13,7 @@ from .._fitting import additive, problem_of
 from ..explain import measure
 from ..fit import Link, Logistic, Loss, Softmax, Squared, pooled, solve, standard
 from ..fit import check as check_link
-from ..model import Additive, Part, Rows, Term, is_constant, purify
+from ..model import Additive, Constant, Part, Rows, Term, purify
 from ..monotone import as_signs, constrain
 
 UPDATES = 8  # of the penalties
@@ -53,7 +53,11 @@ def refitted(estimator: Any, data: Any, fixed: list[Part], own: set[int]) -> Non
     """
     model: Additive = estimator.model_
     task = _Task(estimator, *_unpacked(data))
-    terms = [p.term for p in model.parts if not any(map(is_constant, p.term.bases))]
+    terms = [
+        part.term
+        for part in model.parts
+        if not any(isinstance(basis, Constant) for basis in part.term.bases)
+    ]
     terms = [t for t in terms if len(t.axes) > 1 or t.axes[0] not in own]
     new = task.solved(terms, fixed)
     # Pairs would make up for what was edited. What they say about its inputs alone is taken away,

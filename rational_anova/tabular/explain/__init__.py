@@ -1,4 +1,4 @@
-"""explain."""
+"""Explanations: effects with their shares, what adds up to a prediction, pictures."""
 
 from ._mixin import ExplainMixin as ExplainMixin
 from ._statistics import Measured as Measured

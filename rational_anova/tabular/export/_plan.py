@@ -10,9 +10,7 @@ import numpy as np
 
 from ..._core.types import Array
 from ..fit import Link
-from ..model import MISSING, Additive, Axes, Basis, Feature, Heads, Levels, Missing
-
-WIDE = 1e20  # the width of a head that cannot be told from 1
+from ..model import MISSING, Additive, Axes, Basis, Constant, Feature, Heads, Levels, Missing
 
 
 @dataclass(frozen=True)
@@ -40,11 +38,7 @@ class Columns:
     @property
     def constant(self) -> bool:
         """Whether there is one function, which is 1 everywhere."""
-        basis = self.basis
-        if type(basis).__name__ == "Constant":
-            return True
-        wide = isinstance(basis, Heads) and basis.size == 1 and float(basis.width[0]) >= WIDE
-        return wide and (self.feature.category or float(self.gap[0]) == 1)
+        return isinstance(self.basis, Constant)
 
     @property
     def heads(self) -> Heads | None:

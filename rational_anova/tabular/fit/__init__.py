@@ -1,4 +1,4 @@
-"""fit."""
+"""The fit of a model: designs, ridges with a penalty a term, losses, screening of pairs, links."""
 
 from ._links import FORWARD as FORWARD
 from ._links import Link as Link
@@ -19,5 +19,4 @@ from ._solve import Loss as Loss
 from ._solve import Problem as Problem
 from ._solve import Softmax as Softmax
 from ._solve import Squared as Squared
-from ._solve import softmax as softmax
 from ._solve import solve as solve

@@ -245,8 +245,8 @@ class Recipe:
         feature, rows = self.features[i], self.problem.rows
         if not feature.category:
             return rows.values[:, i]
-        if i in rows.coded:
-            return rows.coded[i]
+        if i in rows.target_encoded:
+            return rows.target_encoded[i]
         assert feature.values is not None
         return feature.values[rows.values[:, i].astype(int)]
 

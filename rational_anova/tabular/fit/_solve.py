@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
+from scipy.special import expit, log_softmax, softmax
 
 from ..._core.types import Array
 from ..model import Rows, Term
@@ -59,7 +60,7 @@ class Logistic:
         return np.asarray(np.log(p / (1 - p)))
 
     def working(self, y: Array, f: Array, output: int) -> tuple[Array, Array]:
-        p = 1 / (1 + np.exp(-np.clip(f[:, output], -500, 500)))
+        p = expit(f[:, output])
         h = np.clip(p * (1 - p), LEAST_WEIGHT, None)
         return (y[:, output] - p) / h, h
 
@@ -77,20 +78,12 @@ class Softmax:
         return np.asarray(logs - logs.mean())
 
     def working(self, y: Array, f: Array, output: int) -> tuple[Array, Array]:
-        p = softmax(f)[:, output]
+        p = softmax(f, axis=1)[:, output]
         h = np.clip(p * (1 - p), LEAST_WEIGHT, None)
         return (y[:, output] - p) / h, h
 
     def mean(self, y: Array, f: Array, weight: Array) -> float:
-        logs = f - f.max(1, keepdims=True)
-        logs = logs - np.log(np.exp(logs).sum(1, keepdims=True))
-        return -2 * float(np.average((y * logs).sum(1), weights=weight))
-
-
-def softmax(f: Array) -> Array:
-    """Return probabilities for decisions (rows, classes)."""
-    e = np.exp(f - f.max(1, keepdims=True))
-    return np.asarray(e / e.sum(1, keepdims=True))
+        return -2 * float(np.average((y * log_softmax(f, axis=1)).sum(1), weights=weight))
 
 
 START_PENALTY, START_SHARE = 30.0, 0.05

@@ -1,13 +1,13 @@
-"""model."""
+"""The model of a table: its columns as inputs, functions of them, terms, effects, purification."""
 
 from ._additive import Additive as Additive
 from ._additive import Axes as Axes
 from ._additive import Part as Part
 from ._additive import Sum as Sum
 from ._additive import intercept_with_draws as intercept_with_draws
-from ._additive import is_constant as is_constant
 from ._additive import with_draws as with_draws
 from ._bases import Basis as Basis
+from ._bases import Constant as Constant
 from ._bases import Heads as Heads
 from ._bases import Levels as Levels
 from ._bases import Missing as Missing

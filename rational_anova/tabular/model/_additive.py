@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.types import Array
-from ._bases import Basis, Heads, Levels
+from ._bases import Basis, Constant, Heads, Levels
 from ._columns import Feature
 from ._terms import Rows, Term, value
 
@@ -108,22 +108,7 @@ class Additive:
         return result
 
 
-WIDE = 1e30  # the width of a head that is 1 wherever there are data
 ROUNDING = 1e-13  # of what was summed, below which a numerator is a rounding error
-
-
-def constant(feature: Feature) -> Heads:
-    """Return a basis that is 1 everywhere: one head, so wide that it does not see its input.
-
-    A function of one input can so be part of a pair, and whatever knows heads knows it, too.
-    """
-    values = feature.values if feature.category else None
-    return Heads(np.zeros(1), np.full(1, WIDE), fill=np.ones(1), values=values)
-
-
-def is_constant(basis: Basis) -> bool:
-    """Say whether a basis is that of `constant`."""
-    return isinstance(basis, Heads) and basis.size == 1 and float(basis.width[0]) == WIDE
 
 
 def key(basis: Basis) -> Hashable:
@@ -179,7 +164,7 @@ def compact(model: Additive) -> Additive:
     for part in model.parts:
         term, numerators = part.term, with_draws(part)
         axes: Axes = term.axes
-        kept = [k for k, basis in enumerate(term.bases) if not is_constant(basis)]
+        kept = [k for k, basis in enumerate(term.bases) if not isinstance(basis, Constant)]
         if not kept:
             intercept = intercept + numerators[0]
         else:

@@ -147,6 +147,18 @@ class Missing:
         return np.isnan(x)[:, None].astype(float)
 
 
+@dataclass(frozen=True)
+class Constant:
+    """One function that is 1 everywhere: with it a function of one input can be part of a pair."""
+
+    @property
+    def size(self) -> int:
+        return 1
+
+    def at(self, x: Array) -> Array:
+        return np.ones((len(x), 1))
+
+
 # A level with this share of the rows is an atom (zeros of an amount, say): it gets a head so
 # narrow that its neighbours do not see it.
 ATOM = 0.05

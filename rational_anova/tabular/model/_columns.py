@@ -12,7 +12,7 @@ from ..._core.types import Array
 from ._terms import Rows
 
 MISSING = "(missing)"  # the level of a category that is not there
-SHRINK = 10.0  # rows of the overall mean that each level starts with
+SHRINKAGE = 10.0  # of target encoding: rows of the overall mean that each level starts with
 CODE_FOLDS = 5
 CROWDED, MANY = 30, 30  # rows a level below which, and levels from which, a category is crowded
 _DAY = pd.Timedelta(days=1)
@@ -34,7 +34,8 @@ class Feature:
         kind: `number`, `category` or `date`.
         part: of a date: `day` (since 1970), `month`, `weekday` or `hour`.
         levels: of a category, the commonest first.
-        values: a number for each level, its shrunken mean target; one more for unseen levels.
+        values: the target encoding: a number for each level, its mean target with shrinkage; one
+            more for unseen levels.
         gaps: whether training rows had it missing.
         clip: least and greatest number of the training rows; beyond them the effects stay as they
             are at the border.
@@ -135,11 +136,11 @@ def learn(feature: Feature, column: pd.Series, y: Array, weight: Array) -> Featu
     often = int((counts > 1).sum())
     levels = tuple(levels[k] for k in order)
     feature = replace(feature, levels=levels, often=often, rows=float(weight.sum()))
-    return replace(feature, values=_typical(feature.read(column).astype(int), feature, y, weight))
+    return replace(feature, values=_encoding(feature.read(column).astype(int), feature, y, weight))
 
 
 def target_encoded(feature: Feature, codes: Array, y: Array, weight: Array, fold: Array) -> Array:
-    """Return a number for each row's level that was found without the row's own fold."""
+    """Return the target encoding of each row's level, found without the row's own fold."""
     result = np.empty(len(codes))
     codes = codes.astype(int)
     axis = _axis(_means(codes, len(feature.levels), y, weight))
@@ -153,7 +154,7 @@ def target_encoded(feature: Feature, codes: Array, y: Array, weight: Array, fold
     return result
 
 
-def _typical(codes: Array, feature: Feature, y: Array, weight: Array) -> Array:
+def _encoding(codes: Array, feature: Feature, y: Array, weight: Array) -> Array:
     means = _means(codes, len(feature.levels), y, weight)
     return np.asarray(means @ _axis(means))
 
@@ -163,7 +164,7 @@ def _means(codes: Array, count: int, y: Array, weight: Array) -> Array:
     overall = np.average(y, axis=0, weights=weight)
     totals = np.stack([np.bincount(codes, weight * t, count + 1) for t in y.T], 1)
     counts = np.bincount(codes, weight, count + 1)[:, None]
-    means = (totals + SHRINK * overall) / (counts + SHRINK)
+    means = (totals + SHRINKAGE * overall) / (counts + SHRINKAGE)
     means[-1] = overall
     # Levels that differ by rounding only are the same.
     return np.round(means - overall, 12)

@@ -13,12 +13,10 @@ from ._additive import (
     Axes,
     Part,
     Sum,
-    constant,
     intercept_with_draws,
-    is_constant,
     with_draws,
 )
-from ._bases import Basis, Heads, Levels, Missing, Spread, place
+from ._bases import Basis, Constant, Heads, Levels, Missing, Spread, place
 from ._terms import Rows, Term, columns
 
 # Directions with less of the largest variance are left out. The space is then a little smaller,
@@ -119,7 +117,7 @@ def space_of(model: Additive, i: int, rows: Rows, weight: Array) -> Space:
 
 def _bases(model: Additive, i: int, mains: list[Part], rows: Rows, weight: Array) -> list[Basis]:
     feature = model.features[i]
-    own = [basis for part in mains if not is_constant(basis := part.term.bases[0])]
+    own = [basis for part in mains if not isinstance(basis := part.term.bases[0], Constant)]
     if feature.category:
         levels = min(len(feature.levels), LEVELS)
         return [Levels(levels), *(basis for basis in own if isinstance(basis, Heads))]
@@ -203,7 +201,7 @@ def purify(model: Additive, rows: Rows, weight: Array) -> Additive:
 
     Args:
         model: as fitted.
-        rows: of the training data, without `coded`.
+        rows: of the training data, without `target_encoded`.
         weight: of each row.
 
     Returns:
@@ -219,7 +217,6 @@ class _Purifier:
         inputs = sorted({i for pair in self.pairs for i in pair})
         self.spaces = {i: space_of(model, i, rows, weight) for i in inputs}
         self.products = Products(model, self.spaces, rows, weight)
-        self.ones = [constant(feature) for feature in model.features]
 
     def run(self) -> Additive:
         model = self.model
@@ -236,10 +233,10 @@ class _Purifier:
             for side, found in enumerate(sides):
                 mean = self._move(pair, side, found, total)
                 means[(pair[side],)] = means.get((pair[side],), 0) + mean
-            total.add(Term(pair, (self.ones[pair[0]], self.ones[pair[1]])), -level[None])
+            total.add(Term(pair, (Constant(), Constant())), -level[None])
             intercept = intercept + level
         for axes, mean in means.items():
-            total.add(Term(axes, (self.ones[axes[0]],)), -mean[None])
+            total.add(Term(axes, (Constant(),)), -mean[None])
             intercept = intercept + mean
         return replace(
             model, intercept=intercept[:, 0], parts=total.parts(), intercept_draws=intercept[:, 1:]
@@ -271,7 +268,7 @@ class _Purifier:
     def _move(self, pair: Axes, side: int, found: Array, total: Sum) -> Array:
         """Take a function of one input from a pair, give it to the main effect; return its mean."""
         i, outputs = pair[side], self.model.outputs
-        space, other = self.spaces[i], self.ones[pair[1 - side]]
+        space, other = self.spaces[i], Constant()
         pieces: list[tuple[Basis, Array]] = [
             (part.term.bases[0], np.einsum("ak,kls->als", part.numerators, found[:outputs]))
             for part in space.mains

@@ -37,18 +37,18 @@ class Rows:
 
     Args:
         values: (rows, inputs).
-        coded: for categories of many levels, the numbers that stand for a row's level and were
-            found without that row; only while fitting.
+        target_encoded: for categories of many levels, the numbers that stand for a row's level and
+            were found without that row; only while fitting.
     """
 
     values: Array
-    coded: dict[int, Array] = field(default_factory=dict)
+    target_encoded: dict[int, Array] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __getitem__(self, rows: Array | slice) -> Rows:
-        return Rows(self.values[rows], {i: c[rows] for i, c in self.coded.items()})
+        return Rows(self.values[rows], {i: c[rows] for i, c in self.target_encoded.items()})
 
     def chunks(self, size: int = CHUNK) -> Iterator[tuple[slice, Rows]]:
         """Yield the rows piece by piece."""
@@ -58,8 +58,8 @@ class Rows:
 
     def coordinate(self, axis: int, heads: Heads) -> Array:
         """Return what heads see of an input."""
-        if heads.values is not None and axis in self.coded:
-            return self.coded[axis]
+        if heads.values is not None and axis in self.target_encoded:
+            return self.target_encoded[axis]
         return heads.coordinate(self.values[:, axis])
 
     def basis(self, axis: int, basis: Basis) -> Array:

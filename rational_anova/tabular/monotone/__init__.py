@@ -1,4 +1,4 @@
-"""monotone."""
+"""Effects that only rise or only fall: constrained fits, and proofs."""
 
 from ._cone import Cone as Cone
 from ._cone import Held as Held

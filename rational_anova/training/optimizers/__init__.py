@@ -1,4 +1,4 @@
-"""optimizers."""
+"""The ways to take a step: first-order optimisers, Levenberg-Marquardt, group lasso."""
 
 from ._first_order import LBFGS as LBFGS
 from ._first_order import FirstOrder as FirstOrder
