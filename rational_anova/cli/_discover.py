@@ -14,9 +14,9 @@ from rich.markup import escape
 from .. import discovery
 from .._core.checks import choice
 from ..discovery.law import Law, short
-from ..tables import Table, prepare, read_table
+from ..tables import Table, prepare, read_table, rows_where, select_columns
 from ._demo import spinner
-from ._tables import listed, rows_where
+from ._tables import listed
 
 _BAD_INPUT, _NO_LAW = 2, 3
 
@@ -66,11 +66,7 @@ def discover(
             options["noise"] = noise
         with spinner(quiet) as progress:
             law = discovery.discover(
-                table.X,
-                table.y,
-                names=list(table.names.columns),
-                target=table.target,
-                constants=dict(table.known),
+                table,
                 time_limit=time_limit,
                 seed=seed,
                 progress=progress,
@@ -112,15 +108,11 @@ def _table(
     frame = read_table(path)
     frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
     names = list(frame.columns)
-    target = choice(target, names, "--target")
-    chosen = [choice(name, names, "--inputs") for name in listed(inputs, names)]
-    gone = [choice(name, names, "--exclude") for name in listed(exclude, names)]
-    frame, fixed = rows_where(frame, conditions or [])
-    for name in (target, *chosen):
-        if name in gone:
-            raise ValueError(f"--exclude leaves out {name!r}, which is asked for")
-    left = [name for name in names if name not in gone and (name == target or name not in fixed)]
-    wanted = [name for name in chosen if name != target] or None
+    words = ("--target", "--inputs", "--exclude")
+    chosen = select_columns(names, target, listed(inputs, names), listed(exclude, names), words)
+    frame, fixed = rows_where(frame, conditions or [], "--where")
+    left = [target, *(name for name in chosen if name not in fixed)]
+    wanted = chosen if inputs else None
     known = dict(map(_constant, constants or []))
     return prepare(frame[left], target, names=wanted, constants=known)
 

@@ -1,45 +1,15 @@
-"""Tables as the commands take them: columns and conditions as they are typed, text and dates."""
+"""Tables as the commands take them: columns as they are typed, inputs as a model wants them."""
 
 from __future__ import annotations
 
-import math
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from .._core.checks import choice
-from ..tables import read_table
-
-_ISO = r"\d{4}-\d{2}(-\d{2}([T ]\d{2}(:?\d{2}(:?\d{2}([.,]\d+)?)?)?)?)?(Z|[+-]\d{2}(:?\d{2})?)?"
-_OFFSET = r"\d(?:Z|[+-]\d{2}:?\d{2})$"
-# Day and month are told apart by these; 5/6/2024 means two days, so that it is left out.
-_DAYS = ("%Y/%m/%d", "%d.%m.%Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y")
-_TIMES = ("", " %H:%M", " %H:%M:%S")
-
-
-def prepared(frame: pd.DataFrame, categories: Sequence[str], dates: Sequence[str]) -> pd.DataFrame:
-    """Return a table whose text is text throughout, and whose dates are dates.
-
-    Args:
-        frame: as it was read.
-        categories: columns to take as text even if they are numbers.
-        dates: columns to take as dates; text in ISO format is taken so anyway.
-    """
-    both = set(categories) & set(dates)
-    if both:
-        raise ValueError(f"--category and --date both name {both.pop()!r}")
-    columns = {}
-    for name in frame.columns:
-        column = frame[name]
-        if name in dates or (name not in categories and _is_iso(column)):
-            columns[name] = as_dates(column, name)
-        else:
-            text = _is_text(column) or name in categories
-            columns[name] = as_text(column) if text else column
-    return pd.DataFrame(columns, index=frame.index)
+from ..tables import as_dates, as_text, read_table, select_columns, typed_columns
 
 
 def as_fitted(frame: pd.DataFrame, model: Any) -> pd.DataFrame:
@@ -68,80 +38,6 @@ def as_fitted(frame: pd.DataFrame, model: Any) -> pd.DataFrame:
     return frame
 
 
-def as_text(column: pd.Series) -> pd.Series:
-    """Return a column as text, None where missing.
-
-    Numbers are written in one way: a file with 7 and one with 7.0, or one with text among the
-    numbers, so give the same level.
-    """
-    values = [None if pd.isna(value) else _text(value) for value in column.astype(object)]
-    return pd.Series(values, index=column.index, dtype=object)
-
-
-def _text(value: Any) -> str:
-    text = str(value).strip()
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    whole = math.isfinite(number) and number == int(number) and abs(number) < 1e15
-    return str(int(number)) if whole else repr(number)
-
-
-def as_dates(column: pd.Series, name: str) -> pd.Series:
-    """Return a column as times; with an offset in any of them, as times in UTC."""
-    if pd.api.types.is_datetime64_any_dtype(column):
-        return column
-    if column.isna().all():
-        return pd.Series(pd.NaT, index=column.index, dtype="datetime64[ns]")
-    if pd.api.types.is_numeric_dtype(column):
-        raise ValueError(
-            f"column {name!r} is to be a date, and holds numbers such as "
-            f"{column.dropna().iloc[0]:g}; write dates as 2024-05-31"
-        )
-    text = column.dropna().astype(str).str.strip()
-    formats = ["ISO8601"] if _is_iso(text) else [f"{day}{time}" for day in _DAYS for time in _TIMES]
-    for form in formats:
-        utc = form == "ISO8601" and bool(text.str.contains(_OFFSET).any())
-        times = pd.to_datetime(text, format=form, utc=utc, errors="coerce")
-        if times.notna().all():
-            return times.reindex(column.index)
-    raise ValueError(
-        f"column {name!r} is to be a date, and {text.iloc[0]!r} is the first of its values; write "
-        "all of them as 2024-05-31, 2024/05/31, 31.05.2024, 31 May 2024 or May 31, 2024"
-    )
-
-
-def _is_text(column: pd.Series) -> bool:
-    """Say whether a column holds text."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.cat.categories.to_series()
-    if pd.api.types.is_bool_dtype(column):
-        return False
-    return bool(pd.api.types.infer_dtype(column, skipna=True) in ("string", "mixed", "empty"))
-
-
-def _is_iso(column: pd.Series) -> bool:
-    if not _is_text(column) or isinstance(column.dtype, pd.CategoricalDtype):
-        return False
-    text = column.dropna().astype(str).str.strip()
-    return bool(len(text) and text.str.fullmatch(_ISO).all() and _valid(text))
-
-
-def _valid(text: pd.Series) -> bool:
-    try:
-        pd.to_datetime(text, format="ISO8601", utc=True)
-    except (ValueError, TypeError):
-        return False
-    return True
-
-
-_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "!=": operator.ne, "<=": operator.le, ">=": operator.ge, "=": operator.eq,
-    "<": operator.lt, ">": operator.gt,
-}  # fmt: skip
-
-
 def listed(texts: Sequence[str] | None, names: Sequence[str]) -> list[str]:
     """Split at commas, unless a text as a whole is one of the names."""
     found = []
@@ -151,47 +47,6 @@ def listed(texts: Sequence[str] | None, names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def rows_where(frame: pd.DataFrame, conditions: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows that meet every condition, and the columns that this makes constant."""
-    fixed = []
-    for text in conditions:
-        name, sign, value = _split(text, frame.columns.tolist())
-        column = frame[name]
-        kept = _COMPARE[sign](*_sides(column, sign, value, text))
-        if not kept.any():
-            there = ", ".join(str(level) for level in column.dropna().unique()[:5])
-            raise ValueError(f"no row meets --where {text!r}; {name} has {there}, ...")
-        frame = frame[kept]
-        fixed += [name] if sign == "=" else []
-    return frame.reset_index(drop=True), fixed
-
-
-def _split(text: str, names: Sequence[str]) -> tuple[str, str, str]:
-    """Split a condition; a name may have signs in it, so that the longest that fits counts."""
-    for name in sorted(names, key=len, reverse=True):
-        rest = text[len(name) :].lstrip() if text.startswith(name) else ""
-        for sign in _COMPARE:
-            if rest.startswith(sign):
-                value = rest.removeprefix(sign).removeprefix("=" if sign == "=" else "")
-                return name, sign, value.strip()
-    raise ValueError(
-        f"--where must be as state=treated, got {text!r}; the columns are {', '.join(names)}"
-    )
-
-
-def _sides(column: pd.Series, sign: str, value: str, text: str) -> tuple[pd.Series, Any]:
-    if pd.api.types.is_bool_dtype(column.dtype):
-        return column.astype(str).str.casefold(), value.casefold()
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        try:
-            return column, float(value)
-        except ValueError:
-            raise ValueError(f"--where {text!r}: {column.name} is a number") from None
-    if sign in ("=", "!="):
-        return column.astype(str).str.strip(), value
-    raise ValueError(f"--where {text!r} compares {column.name}, which is not numbers, by size")
-
-
 def read_inputs(
     path: Path, target: str, drop: Sequence[str], category: Sequence[str], date: Sequence[str]
 ) -> tuple[pd.DataFrame, pd.Series, list[str]]:
@@ -199,13 +54,8 @@ def read_inputs(
     frame = read_table(path)
     frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
     names = list(frame.columns)
-    choice(target, names, "--target")
-    gone = _known(drop, names, "--drop")
-    if target in gone:
-        raise ValueError(f"--drop leaves out the target {target!r}")
-    inputs = [name for name in names if name not in (target, *gone)]
-    if not inputs:
-        raise ValueError(f"the table has no column but the target {target!r} to predict it from")
+    words = ("--target", "--inputs", "--drop")
+    inputs = select_columns(names, target, exclude=listed(drop, names), words=words)
     texts = _known(category, inputs, "--category")
     dates = _known(date, inputs, "--date")
     notes = []
@@ -216,7 +66,7 @@ def read_inputs(
         notes.append(f"{gaps.sum()} rows without {target} were left out")
         frame = frame[~gaps].reset_index(drop=True)
     y = frame[target]
-    frame = prepared(frame[inputs], texts, dates)
+    frame = typed_columns(frame[inputs], texts, dates)
     notes += _doubts(frame)
     return frame, y, notes
 

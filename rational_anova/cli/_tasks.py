@@ -10,8 +10,8 @@ import pandas as pd
 from sklearn import metrics
 
 from .._core.types import Array
+from ..tables import as_text
 from ..tabular import RANClassifier
-from ._tables import as_text
 
 TASKS = ("auto", "regression", "classification")
 _FEW = 10  # whole numbers up to which a target is taken for classes

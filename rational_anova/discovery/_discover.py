@@ -37,7 +37,7 @@ FUNCTIONS = ("sin", "cos", "exp", "log", "sqrt", "tanh", "power")
 
 def discover(
     X: Any,
-    y: Any,
+    y: Any = None,
     names: Sequence[str] | None = None,
     target: str | None = None,
     *,
@@ -57,7 +57,8 @@ def discover(
     order of cost, and the shortest description of the data is taken.
 
     Args:
-        X: inputs: an array (rows, columns), one column, a tensor, a dict of columns, a DataFrame.
+        X: inputs: an array (rows, columns), one column, a tensor, a dict of columns, a DataFrame;
+            or a `Table` of `prepare`, which has the target, names and constants in it.
         y: target, or the name of a column of X.
         names: of the columns; "x0", "x1", ... by default.
         target: name of y.

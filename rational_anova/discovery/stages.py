@@ -61,7 +61,7 @@ class Reduced:
     target: np.ndarray  # F on the rows
 
 
-def structure(X: Any, y: Any, names: Sequence[str] | None = None) -> Structure:
+def structure(X: Any, y: Any = None, names: Sequence[str] | None = None) -> Structure:
     """Which columns and pairs of columns matter, from the slopes of a smooth surrogate."""
     table, state = _state(X, y, names)
     state = state.fitted()
@@ -80,7 +80,7 @@ def structure(X: Any, y: Any, names: Sequence[str] | None = None) -> Structure:
 
 
 def symmetries(
-    X: Any, y: Any, names: Sequence[str] | None = None, time_limit: float = 30.0
+    X: Any, y: Any = None, names: Sequence[str] | None = None, time_limit: float = 30.0
 ) -> Reduced:
     """Divide out power factors, sums and differences, and scales that the data show."""
     _, state = _state(X, y, names)
@@ -90,13 +90,13 @@ def symmetries(
     )
 
 
-def project(X: Any, y: Any, names: Sequence[str] | None = None) -> list[sp.Expr]:
+def project(X: Any, y: Any = None, names: Sequence[str] | None = None) -> list[sp.Expr]:
     """Quotients of polynomials of least degree that hold to rounding; none under noise."""
     _, state = _state(X, y, names)
     return _formulas(list(null_space(state.fitted())))
 
 
-def few_terms(X: Any, y: Any, names: Sequence[str] | None = None) -> list[sp.Expr]:
+def few_terms(X: Any, y: Any = None, names: Sequence[str] | None = None) -> list[sp.Expr]:
     """Quotients of few monomials, also under noise, by the links of y; the best first."""
     _, state = _state(X, y, names)
     state = state.fitted()
@@ -104,7 +104,7 @@ def few_terms(X: Any, y: Any, names: Sequence[str] | None = None) -> list[sp.Exp
 
 
 def lifted(
-    X: Any, y: Any, names: Sequence[str] | None = None, *, rates: bool = True
+    X: Any, y: Any = None, names: Sequence[str] | None = None, *, rates: bool = True
 ) -> list[sp.Expr]:
     """Laws with sin, cos, exp, log, tanh and powers of the inputs, of two at most."""
     _, state = _state(X, y, names)
@@ -115,7 +115,7 @@ def lifted(
     return _formulas(judged(pool, state.loo)[0])
 
 
-def refine(formula: sp.Expr, X: Any, y: Any, names: Sequence[str] | None = None) -> sp.Expr:
+def refine(formula: sp.Expr, X: Any, y: Any = None, names: Sequence[str] | None = None) -> sp.Expr:
     """Fit the floats of a formula to the data by Levenberg-Marquardt."""
     table, _ = _state(X, y, names)
     return Template.of(formula).refined(_data(table)).law
@@ -124,7 +124,7 @@ def refine(formula: sp.Expr, X: Any, y: Any, names: Sequence[str] | None = None)
 def auto_rational(
     formula: sp.Expr,
     X: Any,
-    y: Any,
+    y: Any = None,
     names: Sequence[str] | None = None,
     constants: Sequence[str] = (),
 ) -> sp.Expr:

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..training import LOSSES, as_tensor, read_targets
+from ..tables import as_tensor, check_finite_tensor
+from ..training import LOSSES, read_targets
 from ._kernel import Kernel
 from ._model import State, positive
 from ._ntk import ntk
@@ -91,6 +92,5 @@ def targets(y: Any, loss: Any, outputs: Tensor) -> Tensor:
             f"got shape {tuple(given.shape)}"
         )
     read = read_targets(given, loss, outputs.shape[1], outputs.dtype, "y_u")
-    if not torch.isfinite(read).all():
-        raise ValueError("y_u has values that are not finite; leave such rows out")
+    check_finite_tensor(read, "y_u")
     return read

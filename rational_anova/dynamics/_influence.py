@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch.func import vjp
 
 from .._core import checks as check
-from ..training import Loss, as_tensor, resolve_loss
+from ..tables import as_tensor
+from ..training import Loss, resolve_loss
 from ._decomposition import targets
 from ._model import State, Weights, positive
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, jvp
 
 from .._core import checks as check
-from ..training import as_tensor
+from ..tables import as_tensor, check_finite_tensor
 
 Weights = dict[str, Tensor]
 # Modules that make an output random, or dependent on other rows, while they are in training mode.
@@ -91,7 +91,7 @@ class State:
                 f"{name} must be (rows, features) with a row at least, "
                 f"got shape {tuple(rows.shape)}{hint}"
             )
-        _check_finite(rows, name, "leave such rows out")
+        check_finite_tensor(rows, name)
         wanted = getattr(self.model, "in_features", None)
         if isinstance(wanted, int):
             check.features(rows, wanted, name=name)

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from .._core import checks as check
+from ..tables import input_names, read_tensor
 from ..units import RationalUnit, symbols
 from ._effects import Effects
-from ._table import labels, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,8 +32,8 @@ def plot_anova(model: RAN, X: Any, mode: str, names: Any, output: int, top: int)
     if check.integer(output, "output") >= model.out_features:
         raise ValueError(f"output must be below {model.out_features}, got {output}")
     check.integer(top, "top", 1)
-    rows = table(X, model.in_features)
-    texts = [str(s) for s in symbols(labels(names, X, model.in_features), model.in_features)]
+    rows = read_tensor(X, model.in_features)
+    texts = [str(s) for s in symbols(input_names(names, X), model.in_features)]
     texts = [text if len(text) <= 28 else text[:27] + "…" for text in texts]
     return MODES[mode](model, rows, texts, output, top)
 

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from .._core import checks as check
 from ..symbols import snap
+from ..tables import read_tensor
 from ._coefficients import Coefficient, Key, coefficients, remember
-from ._table import table
 from ._trial import Trial
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def auto_rational(model: RAN, X: Any, y: Any, precision: float, constants: Seque
         for n, value in exact.items():
             after[n] = float(value)
     else:
-        rows = table(X, model.in_features)
+        rows = read_tensor(X, model.in_features)
         target = None if y is None else _target(y, len(rows), model.out_features)
         twin = copy.deepcopy(model).double().cpu()
         search = Search(twin, places, rows, target, precision, constants)
@@ -249,9 +249,7 @@ def _write(model: RAN, values: Tensor) -> None:
 
 
 def _target(y: Any, rows: int, outputs: int) -> Tensor:
-    if getattr(y, "ndim", 1) == 1 and outputs == 1:
-        y = torch.as_tensor(y if isinstance(y, Tensor) else list(y))[:, None]
-    target = table(y, outputs, "y")
+    target = read_tensor(y, outputs, "y")
     if len(target) != rows:
         raise ValueError(f"X has {rows} rows, y has {len(target)}; they must have as many")
     return target

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from ..functional import Powers
 from ..symbols import numeric
+from ..tables import input_names, read_tensor
 from ..units import RationalUnit, symbols
 from ._coefficients import exact_numbers, lookup
-from ._table import labels, table
 
 if TYPE_CHECKING:
     from ._ran import RAN
@@ -101,13 +101,13 @@ def symbolic_formula(
     model: RAN, X: Any, simplify: bool, names: Any
 ) -> sympy.Expr | list[sympy.Expr]:
     """See `RAN.symbolic_formula`."""
-    inputs = symbols(labels(names, X, model.in_features), model.in_features)
+    inputs = symbols(input_names(names, X), model.in_features)
     if X is None:
         generator = torch.Generator().manual_seed(0)
         rows = torch.rand(_PROBES, model.in_features, generator=generator, dtype=torch.float64)
         rows = 4 * rows - 2
     else:
-        rows = table(X, model.in_features)
+        rows = read_tensor(X, model.in_features)
     truth = _reference(model, rows)
     result = []
     for output, (weights, terms) in enumerate(_outputs(model, inputs)):

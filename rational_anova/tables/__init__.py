@@ -1,12 +1,30 @@
-"""tables."""
+"""The only way a table comes in: from a file, a frame, a dict, an array or a tensor."""
 
 from ._arrays import Numbers as Numbers
+from ._arrays import as_array as as_array
 from ._arrays import read_matrix as read_matrix
 from ._arrays import read_target as read_target
 from ._arrays import read_targets as read_targets
 from ._arrays import read_weight as read_weight
+from ._arrays import rows_of as rows_of
 from ._arrays import standardise as standardise
+from ._cells import NotNumbers as NotNumbers
+from ._cells import as_dates as as_dates
+from ._cells import as_text as as_text
+from ._cells import numbers as numbers
+from ._cells import typed_columns as typed_columns
 from ._files import read_table as read_table
-from ._rows import rows_of as rows_of
-from ._table import Table as Table
-from ._table import prepare as prepare
+from ._frames import as_column as as_column
+from ._frames import as_frame as as_frame
+from ._frames import as_pandas as as_pandas
+from ._frames import from_tensor as from_tensor
+from ._names import check_unique as check_unique
+from ._names import default_names as default_names
+from ._names import input_names as input_names
+from ._prepare import Table as Table
+from ._prepare import prepare as prepare
+from ._selection import rows_where as rows_where
+from ._selection import select_columns as select_columns
+from ._tensors import as_tensor as as_tensor
+from ._tensors import check_finite_tensor as check_finite_tensor
+from ._tensors import read_tensor as read_tensor

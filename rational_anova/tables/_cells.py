@@ -1,47 +1,79 @@
-"""Cells as numbers: one column of a table at a time."""
+"""Cells of one column at a time: as numbers, as text, as dates."""
 
 from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from .._core.types import Array
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _STRAY = 0.1  # share of cells with text that does not make a column text
+_ENCODE = "encode categories and labels as numbers first"
+DAYS = "the days since the first row"
 _FEW = 20  # levels of a column by which one may split a table
 _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?"
 )
-_ROW_NAMES = re.compile(r"(unnamed: ?\d+|row_?(names?|id|number)?|index|idx|id|)[.]?", re.I)
-_MAYBE_ROW_NAMES = re.compile(r"(nr|no|number|obs(ervation)?|case|sample|run|trial|#)[.]?", re.I)
+_ISO = r"\d{4}-\d{2}(-\d{2}([T ]\d{2}(:?\d{2}(:?\d{2}([.,]\d+)?)?)?)?)?(Z|[+-]\d{2}(:?\d{2})?)?"
+_OFFSET = r"\d(?:Z|[+-]\d{2}:?\d{2})$"
+# Day and month are told apart by these; 5/6/2024 means two days, so that it is left out.
+_DAYS = ("%Y/%m/%d", "%d.%m.%Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y")
+_TIMES = ("", " %H:%M", " %H:%M:%S")
 
 
-class NotNumbers(ValueError):
-    """Why a column has no numbers: a short `reason`, and a sentence on it."""
+class NotNumbers(TypeError, ValueError):
+    """Something that must be numbers is not: its type does not fit, or its cells do not.
 
-    def __init__(self, reason: str, sentence: str) -> None:
-        super().__init__(sentence)
-        self.reason = reason
+    Args:
+        where: what was read, such as "column 'city' of X".
+        reason: in a word or two, such as "text".
+        why: in a sentence that begins with "it".
+        remedy: what to do.
+        row: place of the first cell that is no number, from 0, if the message is to show it.
+        cell: that cell.
+    """
+
+    def __init__(
+        self, where: str, reason: str, why: str, remedy: str, row: int | None = None,
+        cell: Any = None,
+    ) -> None:  # fmt: skip
+        such = "" if row is None else f", such as {cell!r} at row {row}"
+        super().__init__(f"{where} must be numbers: {why}{such}; {remedy}")
+        self.reason, self.why, self.row, self.cell = reason, why, row, cell
 
 
-def numbers(column: pd.Series, name: str, notes: list[str] | None = None) -> Array:
+# ---- numbers
+
+
+def numbers(
+    column: pd.Series, where: str, notes: list[str] | None = None, name: str | None = None
+) -> Array:
     """Return a column as floats, nan where a cell is missing; raise `NotNumbers` if it has none.
 
-    With `notes`, text in a tenth of the cells or fewer counts as missing, and is noted there.
+    Args:
+        column: of any dtype; text that reads as a number is one.
+        where: what it is, for the error.
+        notes: if given, text in a tenth of the cells or fewer counts as missing, noted here.
+        name: of the column, for the notes.
     """
+    import pandas as pd
+
     kind = column.dtype
     if pd.api.types.is_complex_dtype(kind):
-        raise TypeError(f"column {name!r} has complex numbers; split it into two real columns")
+        raise not_real(where)
     if pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind):
-        raise _dates(name)
+        raise _dates(where, column.iloc[0] if len(column) else None)
     if pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_bool_dtype(kind):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     cells = column.astype(object).tolist()
-    values = [_number(cell, name) for cell in cells]
+    values = [_number(cell, where) for cell in cells]
     wrong = [place for place, value in enumerate(values) if value is None]
     if not wrong:
         return np.array(values, dtype=np.float64)
@@ -52,13 +84,15 @@ def numbers(column: pd.Series, name: str, notes: list[str] | None = None) -> Arr
         )
         return np.array([math.nan if v is None else v for v in values], dtype=np.float64)
     filled = sum(value is None or not math.isnan(value) for value in values)
-    raise _text(name, cells, wrong, filled)
+    raise _text_error(where, cells, wrong, filled)
 
 
-def _number(cell: Any, name: str) -> float | None:
+def _number(cell: Any, where: str) -> float | None:
     """Return a cell as a number, nan if it is missing, None if it is something else."""
+    import pandas as pd
+
     if isinstance(cell, complex | np.complexfloating):
-        raise TypeError(f"column {name!r} has complex numbers; split it into two real columns")
+        raise not_real(where)
     if isinstance(cell, str):
         cell = cell.strip().replace("\N{MINUS SIGN}", "-")
         if not cell:
@@ -73,71 +107,147 @@ def _number(cell: Any, name: str) -> float | None:
         return None
 
 
-def _text(name: str, cells: list[Any], wrong: list[int], filled: int) -> NotNumbers:
+def not_real(where: str) -> NotNumbers:
+    """Return the error for complex numbers."""
+    why, remedy = "it has complex numbers", "split it into two columns of real numbers"
+    return NotNumbers(where, "complex", why, remedy)
+
+
+def _text_error(where: str, cells: list[Any], wrong: list[int], filled: int) -> NotNumbers:
+    row, cell = wrong[0], cells[wrong[0]]
     words = [str(cells[place]).strip() for place in wrong]
     if any(not isinstance(cells[place], str) for place in wrong):
         if all(hasattr(cells[place], "isoformat") for place in wrong):
-            return _dates(name)
-        kind = type(cells[wrong[0]]).__name__
-        return NotNumbers("no numbers", f"{name} was left out: it holds a {kind}, not numbers.")
+            return _dates(where, cell)
+        why = f"it holds a {type(cell).__name__}, not numbers"
+        return NotNumbers(where, "no numbers", why, _ENCODE, row, cell)
     if all(_DATE.fullmatch(word) for word in words):
-        return _dates(name)
+        return _dates(where, cell)
     if len(wrong) < filled:
-        return NotNumbers(
-            "text among numbers",
-            f"{name} was left out: it has text among its numbers, such as {words[0]!r} in row "
-            f"{wrong[0] + 1}. Correct or empty these cells to use it.",
-        )
+        why, remedy = "it has text among its numbers", "correct or empty these cells"
+        return NotNumbers(where, "text among numbers", why, remedy, row, words[0])
     levels = list(dict.fromkeys(words))
     if len(levels) == 1:
-        return NotNumbers(f"constant: {levels[0]}",
-                          f"{name} was left out: it is {levels[0]!r} in every row.")  # fmt: skip
-    sentence = f"{name} was left out: it is text with {len(levels)} different values."
-    if len(levels) <= _FEW and len(levels) <= len(wrong) / 2:
-        sentence += f" To find a law for one of them, give --where {name}={levels[0]}."
-    return NotNumbers("text", sentence)
+        why = f"it is {levels[0]!r} in every row"
+        return NotNumbers(where, f"constant: {levels[0]}", why, _ENCODE, cell=levels[0])
+    why = f"it is text with {len(levels)} different values"
+    return NotNumbers(where, "text", why, _ENCODE, row, words[0])
 
 
-def _dates(name: str) -> NotNumbers:
-    return NotNumbers(
-        "dates",
-        f"{name} was left out: it holds dates or times. To use it, give it as a number, such as "
-        "the days since the first row.",
+def _dates(where: str, cell: Any) -> NotNumbers:
+    why, remedy = "it holds dates or times", f"give it as a number, such as {DAYS}"
+    return NotNumbers(where, "dates", why, remedy, cell=cell)
+
+
+def split_by(column: pd.Series) -> str | None:
+    """Return the first level of a column of text by which one may split a table, if it has few."""
+    words = [word for cell in column.dropna() if (word := str(cell).strip())]
+    levels = list(dict.fromkeys(words))
+    return levels[0] if 1 < len(levels) <= min(_FEW, len(words) / 2) else None
+
+
+# ---- text and dates
+
+
+def typed_columns(
+    frame: pd.DataFrame, categories: Sequence[str] = (), dates: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Return a table whose text is text throughout, and whose dates are dates.
+
+    Args:
+        frame: as it was read.
+        categories: columns to take as text even if they are numbers.
+        dates: columns to take as dates; text in ISO format is taken so anyway.
+    """
+    import pandas as pd
+
+    both = set(categories) & set(dates)
+    if both:
+        raise ValueError(f"categories and dates both name {both.pop()!r}; choose one")
+    columns = {}
+    for name in frame.columns:
+        column = frame[name]
+        if name in dates or (name not in categories and _is_iso(column)):
+            columns[name] = as_dates(column, name)
+        else:
+            text = _is_text(column) or name in categories
+            columns[name] = as_text(column) if text else column
+    return pd.DataFrame(columns, index=frame.index)
+
+
+def as_text(column: pd.Series) -> pd.Series:
+    """Return a column as text, None where missing.
+
+    Numbers are written in one way: a file with 7 and one with 7.0, or one with text among the
+    numbers, so give the same level.
+    """
+    import pandas as pd
+
+    values = [None if pd.isna(value) else _text(value) for value in column.astype(object)]
+    return pd.Series(values, index=column.index, dtype=object)
+
+
+def _text(value: Any) -> str:
+    text = str(value).strip()
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    whole = math.isfinite(number) and number == int(number) and abs(number) < 1e15
+    return str(int(number)) if whole else repr(number)
+
+
+def as_dates(column: pd.Series, name: str) -> pd.Series:
+    """Return a column as times; with an offset in any of them, as times in UTC."""
+    import pandas as pd
+
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return column
+    if column.isna().all():
+        return pd.Series(pd.NaT, index=column.index, dtype="datetime64[ns]")
+    if pd.api.types.is_numeric_dtype(column):
+        raise ValueError(
+            f"column {name!r} is to be a date, and holds numbers such as "
+            f"{column.dropna().iloc[0]:g}; write dates as 2024-05-31"
+        )
+    text = column.dropna().astype(str).str.strip()
+    formats = ["ISO8601"] if _is_iso(text) else [f"{day}{time}" for day in _DAYS for time in _TIMES]
+    for form in formats:
+        utc = form == "ISO8601" and bool(text.str.contains(_OFFSET).any())
+        times = pd.to_datetime(text, format=form, utc=utc, errors="coerce")
+        if times.notna().all():
+            return times.reindex(column.index)
+    raise ValueError(
+        f"column {name!r} is to be a date, and {text.iloc[0]!r} is the first of its values; write "
+        "all of them as 2024-05-31, 2024/05/31, 31.05.2024, 31 May 2024 or May 31, 2024"
     )
 
 
-def counts_rows(values: Array, name: str) -> bool:
-    """Tell whether a column is a row number by its name and by its values."""
-    if np.array_equal(values, np.round(values)) and len(values) > 1:
-        if _ROW_NAMES.fullmatch(name.strip()):
-            return bool(np.all(np.diff(values) > 0))  # perhaps of a part of the rows
-        if _MAYBE_ROW_NAMES.fullmatch(name.strip()):
-            return bool(values[0] in (0, 1) and np.all(np.diff(values) == 1))
-    return False
+def _is_text(column: pd.Series) -> bool:
+    """Say whether a column holds text."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.cat.categories.to_series()
+    if pd.api.types.is_bool_dtype(column):
+        return False
+    return bool(pd.api.types.infer_dtype(column, skipna=True) in ("string", "mixed", "empty"))
 
 
-def is_constant(values: Array) -> bool:
-    """Tell whether all present values are equal, up to rounding."""
-    present = values[~np.isnan(values)]
-    spread = np.ptp(present)
-    return bool(spread <= 4 * np.finfo(np.float64).eps * np.abs(present).max())
+def _is_iso(column: pd.Series) -> bool:
+    import pandas as pd
+
+    if not _is_text(column) or isinstance(column.dtype, pd.CategoricalDtype):
+        return False
+    text = column.dropna().astype(str).str.strip()
+    return bool(len(text) and text.str.fullmatch(_ISO).all() and _valid(text))
 
 
-def affine(values: Array, other: Array) -> tuple[float, float] | None:
-    """Return (a, b) if values = a * other + b in every row up to rounding, else None."""
-    known = ~np.isnan(other)
-    if not np.array_equal(known, ~np.isnan(values)):
-        return None
-    x, y = other[known], values[known]
-    if np.array_equal(x, y):
-        return 1.0, 0.0
-    low, high = np.argmin(x), np.argmax(x)
-    if len(x) < 3 or x[low] == x[high]:
-        return None
-    with np.errstate(all="ignore"):
-        a = (y[high] - y[low]) / (x[high] - x[low])
-        b = y[low] - a * x[low]
-        size = np.abs(y).max() + np.abs(a * x).max()
-        b = 0.0 if abs(b) <= 1e-13 * size else b
-        close = np.abs(a * x + b - y).max() <= 1e-13 * size
-    return (float(a), float(b)) if close and a != 0 else None
+def _valid(text: pd.Series) -> bool:
+    import pandas as pd
+
+    try:
+        pd.to_datetime(text, format="ISO8601", utc=True)
+    except (ValueError, TypeError):
+        return False
+    return True

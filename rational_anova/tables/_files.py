@@ -9,10 +9,12 @@ import math
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
-_SEPARATORS = ",;\t"
+_SEPARATORS = "\t;,"  # a comma last: between others it may be that of decimals
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "?", "#n/a"}
 _SAMPLE = 20  # lines from which the separator is guessed
 
@@ -51,6 +53,8 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
 
 
 def _parquet(content: bytes, path: Path) -> pd.DataFrame:
+    import pandas as pd
+
     try:
         import pyarrow  # type: ignore[import-untyped,unused-ignore]
     except ImportError:
@@ -64,6 +68,8 @@ def _parquet(content: bytes, path: Path) -> pd.DataFrame:
 
 
 def _csv(text: str, path: Path) -> pd.DataFrame:
+    import pandas as pd
+
     if not text.strip():
         raise ValueError(f"{path} is empty")
     if "\0" in text:
@@ -96,6 +102,8 @@ def _values(cells: list[str], comma: bool) -> pd.Series:
 
     Python reads decimal numbers to the nearest float, which pandas does not in every version.
     """
+    import pandas as pd
+
     filled = [None if cell.casefold() in _MISSING else cell for cell in cells]
     words = {cell.casefold() for cell in filled if cell is not None}
     if words and words <= {"true", "false"}:

@@ -1,31 +1,94 @@
-"""Whatever holds a table, as a frame of inputs and a target."""
+"""Whatever holds a table, as a frame of pandas, or as an array of its cells.
+
+A table is a frame of pandas, polars or pyarrow (anything with `to_pandas` or `__dataframe__`), a
+dict of columns, a list of dicts, a structured array, a tensor, an array or a list of rows. Every
+entrance of the package takes all of them.
+"""
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-import torch
 
 from .._core.checks import choice
+from .._core.types import Array
+from ._names import check_unique, default_names, text_names
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-def as_frame(X: Any, names: Sequence[str] | None) -> tuple[pd.DataFrame, list[str] | None]:
+def from_tensor(values: Any) -> Any:
+    """Return a tensor as an array, whatever its dtype, device and history; all else as it is."""
+    torch = sys.modules.get("torch")  # where nobody has imported it, there are no tensors
+    if torch is None or not isinstance(values, torch.Tensor):
+        return values
+    if values.is_floating_point() and values.dtype not in (torch.float32, torch.float64):
+        values = values.double()  # numpy has no bfloat16, and little use for float16
+    return values.numpy(force=True)
+
+
+def as_pandas(values: Any, name: str = "X") -> pd.DataFrame | pd.Series | None:
+    """Return what has columns with names, or is a column, as pandas has it; None for arrays."""
+    import pandas as pd
+
+    if isinstance(values, pd.DataFrame | pd.Series):
+        return values
+    if isinstance(values, Mapping):
+        return _from_dict(values, name)
+    if getattr(getattr(values, "dtype", None), "names", None) is not None:
+        return pd.DataFrame.from_records(values)
+    if isinstance(values, list | tuple) and values and isinstance(values[0], Mapping):
+        return pd.DataFrame([dict(row) for row in values])
+    if callable(getattr(values, "to_pandas", None)):
+        found: pd.DataFrame | pd.Series = values.to_pandas()
+        return found
+    if hasattr(values, "__dataframe__"):
+        with warnings.catch_warnings():
+            # deprecated by pandas, and all that tables without `to_pandas` share
+            warnings.simplefilter("ignore")
+            return pd.api.interchange.from_dataframe(values)
+    return None
+
+
+def _from_dict(columns: Mapping[str, Any], name: str) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        return pd.DataFrame({key: from_tensor(column) for key, column in columns.items()})
+    except ValueError as error:
+        raise ValueError(f"{name} is a dict whose columns do not fit together: {error}") from error
+
+
+def cells_of(values: Any, name: str) -> Array:
+    """Return an array, a list or a tensor as an array of whatever its cells are."""
+    values = from_tensor(values)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            cells = np.asarray(values)
+    except (ValueError, TypeError, Warning) as error:
+        raise ValueError(f"{name} must be a table, every row of one length: {error}") from error
+    if cells.ndim == 0:
+        raise TypeError(f"{name} must be an array, a list or a DataFrame, got {values!r}")
+    return cells
+
+
+def as_frame(X: Any, names: Sequence[str] | None = None) -> tuple[pd.DataFrame, list[str] | None]:
     """Return the table as a frame with names of text, and the inputs that were chosen of it."""
+    import pandas as pd
+
     if isinstance(names, str):
         raise TypeError(f"names must be a list of names, got the text {names!r}")
-    if isinstance(X, pd.Series):
-        X = X.to_frame(X.name if X.name is not None else "x0")
-    elif isinstance(X, Mapping):
-        X = _from_dict(X)
-    if isinstance(X, pd.DataFrame):
-        frame = X.set_axis([str(column) for column in X.columns], axis=1)
-        if not frame.columns.is_unique:
-            twice = frame.columns[frame.columns.duplicated()][0]
-            raise ValueError(f"two columns are called {twice!r}; rename one of them")
+    table = as_pandas(X)
+    if isinstance(table, pd.Series):
+        table = table.to_frame(table.name if table.name is not None else "x0")
+    if table is not None:
+        frame = table.set_axis(text_names(table.columns), axis=1)
         if names is None:
             return frame, None
         return frame, list(dict.fromkeys(choice(n, frame.columns, "names") for n in names))
@@ -33,13 +96,29 @@ def as_frame(X: Any, names: Sequence[str] | None) -> tuple[pd.DataFrame, list[st
     cells = cells[:, None] if cells.ndim == 1 else cells
     if cells.ndim != 2:
         raise ValueError(f"X must have rows and columns, got the shape {tuple(cells.shape)}")
-    given = [f"x{place}" for place in range(cells.shape[1])] if names is None else list(names)
+    given = default_names(cells.shape[1]) if names is None else list(names)
     if len(given) != cells.shape[1]:
         raise ValueError(f"X has {cells.shape[1]} columns, but names has {len(given)}: {given}")
-    twice = [name for place, name in enumerate(given) if name in given[:place]]
-    if twice:
-        raise ValueError(f"two columns are called {twice[0]!r}; rename one of them")
+    check_unique(given)
     return pd.DataFrame(cells, columns=[str(name) for name in given]), None
+
+
+def as_column(y: Any, name: str = "y") -> pd.Series:
+    """Return one column as a Series: of an array, a list, a tensor, a Series, a frame of one."""
+    import pandas as pd
+
+    table = as_pandas(y, name)
+    if isinstance(table, pd.Series):
+        return table
+    if table is not None:
+        if table.shape[1] != 1:
+            raise ValueError(f"{name} must be one column, got {table.shape[1]}")
+        return table.iloc[:, 0]
+    cells = cells_of(y, name)
+    cells = cells[:, 0] if cells.ndim == 2 and cells.shape[1] == 1 else cells
+    if cells.ndim != 1:
+        raise ValueError(f"{name} must be one column, got the shape {tuple(cells.shape)}")
+    return pd.Series(cells)
 
 
 def split_target(
@@ -49,24 +128,13 @@ def split_target(
     if isinstance(y, str):
         y = choice(y, frame.columns, "the target")
         return frame.drop(columns=y), frame[y], target or y, []
-    if isinstance(y, pd.DataFrame):
-        if y.shape[1] != 1:
-            raise ValueError(f"y must be one column, got {y.shape[1]}; find one law at a time")
-        y = y.iloc[:, 0]
-    if isinstance(y, pd.Series):
-        target = target or (None if y.name is None else str(y.name))
-        if len(y) == len(frame) and not y.index.equals(frame.index):
-            _check_order(frame.index, y.index)
-        column = y.reset_index(drop=True)
-    else:
-        cells = cells_of(y, "y")
-        cells = cells[:, 0] if cells.ndim == 2 and cells.shape[1] == 1 else cells
-        if cells.ndim != 1:
-            raise ValueError(f"y must be one column, got the shape {tuple(cells.shape)}")
-        column = pd.Series(cells)
+    column = as_column(y)
+    target = target or (None if column.name is None else str(column.name))
     if len(column) != len(frame):
         raise ValueError(f"X has {len(frame)} rows, but y has {len(column)}")
-    frame = frame.reset_index(drop=True)
+    if as_pandas(y) is not None and not column.index.equals(frame.index):
+        _check_order(frame.index, column.index)
+    column, frame = column.reset_index(drop=True), frame.reset_index(drop=True)
     if target is None:
         free = ("y", "target", *(f"y{n}" for n in range(len(frame.columns))))
         target = next(name for name in free if name not in frame.columns)
@@ -87,29 +155,3 @@ def _check_order(rows: pd.Index, others: pd.Index) -> None:
         raise ValueError(
             "X and y name the same rows in another order; bring them into one: y = y.loc[X.index]"
         )
-
-
-def _from_dict(columns: Mapping[str, Any]) -> pd.DataFrame:
-    try:
-        return pd.DataFrame(dict(columns))
-    except ValueError as error:
-        raise ValueError(f"X is a dict whose columns do not fit together: {error}") from error
-
-
-def cells_of(values: Any, name: str) -> np.ndarray:
-    """Return an array, a list or a tensor as an array of whatever its cells are."""
-    if isinstance(values, torch.Tensor):
-        values = values.detach().cpu()
-        values = values.double() if values.dtype in (torch.bfloat16, torch.float16) else values
-        return values.numpy()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            cells = np.asarray(values)
-    except (ValueError, TypeError, Warning) as error:
-        raise ValueError(f"{name} must be a table, every row of one length: {error}") from error
-    if cells.ndim == 0:
-        raise TypeError(f"{name} must be an array, a list or a DataFrame, got {values!r}")
-    if cells.dtype.names is not None:
-        raise TypeError(f"{name} is a structured array; give pandas.DataFrame({name})")
-    return cells

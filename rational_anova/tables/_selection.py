@@ -1,94 +1,100 @@
-"""Which columns and rows of a table are used, and the record of the others."""
+"""Columns and rows of a table by choice: which to include, which to exclude, which rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import operator
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from .._core.checks import choice
 
-from .._core.types import Array
-from ._cells import affine, is_constant
+if TYPE_CHECKING:
+    import pandas as pd
 
-_LEAST = 5  # rows
-
-
-@dataclass
-class Selection:
-    """Columns that are still in use, and the record of the others."""
-
-    columns: dict[str, Array] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    dropped: dict[str, str] = field(default_factory=dict)
-
-    def leave_out(self, name: str, reason: str, sentence: str) -> None:
-        """Leave a column out, for a reason in a word or two and in a sentence."""
-        self.columns.pop(name, None)
-        self.dropped[name] = reason
-        self.notes.append(sentence)
-
-    def check_finite(self, columns: Mapping[str, Array]) -> None:
-        """Refuse infinite cells."""
-        for name, values in columns.items():
-            infinite = np.flatnonzero(np.isinf(values))
-            if infinite.size:
-                raise ValueError(
-                    f"column {name!r} is infinite in row {infinite[0] + 1}; "
-                    "correct the cell or leave the row out"
-                )
-
-    def leave_out_copies(self, outcome: Array, target: str) -> None:
-        """Leave out columns that are constant, or that say what another column says."""
-        before: dict[str, Array] = {}
-        for name, values in list(self.columns.items()):
-            if is_constant(values):
-                value = f"{values[~np.isnan(values)][0]:.12g}"
-                reason, relation = f"constant: {value}", value
-            elif affine(values, outcome) == (1.0, 0.0):
-                reason, relation = f"copy of {target}", f"a copy of the target {target}"
-            else:
-                for first, others in before.items():
-                    if found := affine(values, others):
-                        reason, relation = f"copy of {first}", _relation(found, first)
-                        break
-                else:
-                    before[name] = values
-                    continue
-            self.leave_out(name, reason, f"{name} was left out: it is {relation} in every row.")
-
-    def leave_out_rows(self, outcome: Array, target: str) -> Array:
-        """Leave out rows with missing cells, in every column; return what is left of y."""
-        missing = {target: np.isnan(outcome)}
-        missing.update((name, np.isnan(values)) for name, values in self.columns.items())
-        kept = ~np.logical_or.reduce(list(missing.values()))
-        count = int(kept.sum())
-        cells = ", ".join(f"{name}: {m.sum()}" for name, m in missing.items() if m.any())
-        if count < len(kept):
-            gone = len(kept) - count
-            self.notes.append(f"{gone} of {len(kept)} rows {'was' if gone == 1 else 'were'} left "
-                              f"out: cells are missing ({cells}).")  # fmt: skip
-        if count < _LEAST:
-            why = f", as cells are missing ({cells})" if cells else ""
-            raise ValueError(
-                f"a law needs at least {_LEAST} rows, and {count} of {len(kept)} can be used{why}"
-            )
-        self.columns = {name: values[kept] for name, values in self.columns.items()}
-        return outcome[kept]
-
-    def compare_with_target(self, outcome: Array, target: str) -> None:
-        """Note inputs that determine the target by themselves: perhaps it in another unit."""
-        for name, values in self.columns.items():
-            found = None if is_constant(outcome) else affine(outcome, values)
-            if found and len(self.columns) > 1:
-                self.notes.append(
-                    f"{target} is {_relation(found, name)} in every row. If {name} is only "
-                    f"{target} in another unit, leave it out to find a law in the other columns."
-                )
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "!=": operator.ne, "<=": operator.le, ">=": operator.ge, "=": operator.eq,
+    "<": operator.lt, ">": operator.gt,
+}  # fmt: skip
 
 
-def _relation(found: tuple[float, float], name: str) -> str:
-    a, b = found
-    if found == (1.0, 0.0):
-        return f"a copy of {name}"
-    times = name if a == 1 else f"{a:.6g}*{name}"
-    return times if b == 0 else f"{times} {'+' if b > 0 else '-'} {abs(b):.6g}"
+def select_columns(
+    names: Sequence[str],
+    target: str,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    words: tuple[str, str, str] = ("target", "include", "exclude"),
+) -> list[str]:
+    """Return the columns that a target may depend on, in the order of `include`, if it is given.
+
+    Args:
+        names: of all columns.
+        target: is never among them.
+        include: columns to use; all by default.
+        exclude: columns to leave out.
+        words: what the user calls the three, for the errors.
+
+    >>> select_columns(["id", "T", "V", "P"], "P", exclude=["id"])
+    ['T', 'V']
+    """
+    choice(target, names, words[0])
+    chosen = [choice(name, names, words[1]) for name in include]
+    gone = [choice(name, names, words[2]) for name in exclude]
+    for name in (target, *chosen):
+        if name in gone:
+            what = f"the target {name!r}" if name == target else f"{name!r}, which is asked for"
+            raise ValueError(f"{words[2]} leaves out {what}")
+    left = [name for name in chosen or names if name != target and name not in gone]
+    if not left:
+        raise ValueError(f"the table has no column but the target {target!r} to predict it from")
+    return left
+
+
+def rows_where(
+    frame: pd.DataFrame, conditions: Sequence[str], word: str = "where"
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows that meet every condition, and the columns that this makes constant.
+
+    Args:
+        frame: the table.
+        conditions: such as "state=treated"; also with != < <= > >=.
+        word: what the user calls them, for the errors.
+    """
+    fixed = []
+    for text in conditions:
+        name, sign, value = _split(text, frame.columns.tolist(), word)
+        column = frame[name]
+        kept = _COMPARE[sign](*_sides(column, sign, value, f"{word} {text!r}"))
+        if not kept.any():
+            there = ", ".join(str(level) for level in column.dropna().unique()[:5])
+            raise ValueError(f"no row meets {word} {text!r}; {name} has {there}, ...")
+        frame = frame[kept]
+        fixed += [name] if sign == "=" else []
+    return frame.reset_index(drop=True), fixed
+
+
+def _split(text: str, names: Sequence[str], word: str) -> tuple[str, str, str]:
+    """Split a condition; a name may have signs in it, so that the longest that fits counts."""
+    for name in sorted(names, key=len, reverse=True):
+        rest = text[len(name) :].lstrip() if text.startswith(name) else ""
+        for sign in _COMPARE:
+            if rest.startswith(sign):
+                value = rest.removeprefix(sign).removeprefix("=" if sign == "=" else "")
+                return name, sign, value.strip()
+    raise ValueError(
+        f"{word} must be as state=treated, got {text!r}; the columns are {', '.join(names)}"
+    )
+
+
+def _sides(column: pd.Series, sign: str, value: str, condition: str) -> tuple[pd.Series, Any]:
+    import pandas as pd
+
+    if pd.api.types.is_bool_dtype(column.dtype):
+        return column.astype(str).str.casefold(), value.casefold()
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        try:
+            return column, float(value)
+        except ValueError:
+            raise ValueError(f"{condition}: {column.name} is a number") from None
+    if sign in ("=", "!="):
+        return column.astype(str).str.strip(), value
+    raise ValueError(f"{condition} compares {column.name}, which is not numbers, by size")

@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from .._core import checks as check
 from .._core.types import Array
+from ..tables import as_pandas, check_unique, default_names, from_tensor
 from ._files import SaveMixin
 from ._fitting import choose_mixture, fit_mixture
 from .deep import Deep, deepen
@@ -61,16 +62,17 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
 
     def _frame(self, X: Any, reset: bool) -> pd.DataFrame:
         """Return a table as a frame; names and number of its columns as in the fit."""
-        if isinstance(X, pd.DataFrame):
+        table = as_pandas(X)
+        if isinstance(table, pd.DataFrame):
             if reset:
-                _named_once(X)
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            return _at_least_one(X)
-        X = check_array(X, dtype=None, ensure_all_finite=False, estimator=self)
+                check_unique(table.columns)
+            validate_data(self, table, reset=reset, skip_check_array=True)
+            return _at_least_one(table)
+        X = check_array(from_tensor(X), dtype=None, ensure_all_finite=False, estimator=self)
         validate_data(self, X, reset=reset, skip_check_array=True)
         if X.dtype.kind not in "fiub":
-            return pd.DataFrame(X, columns=_names(X)).infer_objects()
-        return pd.DataFrame(X.astype(float), columns=_names(X))
+            return pd.DataFrame(X, columns=default_names(X.shape[1])).infer_objects()
+        return pd.DataFrame(X.astype(float), columns=default_names(X.shape[1]))
 
     def _rows(self, X: Any) -> Rows:
         check_is_fitted(self)
@@ -113,6 +115,7 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
 
     def _weight(self, sample_weight: Any, X: pd.DataFrame) -> Array:
         """Return weights: small whole numbers count as repeats, others relative to their mean."""
+        sample_weight = from_tensor(sample_weight)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weight.any():
             raise ValueError("all sample weights are zero: there is nothing to fit")
@@ -166,16 +169,6 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
 
 def threads(n_jobs: int | None) -> int | None:
     return None if n_jobs is None else effective_n_jobs(n_jobs)
-
-
-def _names(X: Array) -> list[str]:
-    return [f"x{k}" for k in range(X.shape[1])]
-
-
-def _named_once(X: pd.DataFrame) -> None:
-    twice = X.columns[X.columns.duplicated()]
-    if len(twice):
-        raise ValueError(f"the column {twice[0]!r} is there twice; rename one of the two")
 
 
 def _at_least_one(X: pd.DataFrame) -> pd.DataFrame:

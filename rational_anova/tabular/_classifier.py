@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from .._core.types import Array
+from ..tables import from_tensor
 from ._base import RANEstimator
 from ._fitting import learn_features, problem_of
 from .fit import Logistic, Loss, Softmax
@@ -76,7 +77,7 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         if y is None:
             raise ValueError("this estimator requires y to be passed, but the target y is None")
         frame = self._frame(X, reset=True)
-        y = column_or_1d(np.asarray(y), warn=True)
+        y = column_or_1d(np.asarray(from_tensor(y)), warn=True)
         _no_gaps(y)
         check_classification_targets(y)
         check_consistent_length(frame, y)

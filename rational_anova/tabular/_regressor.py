@@ -7,18 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 from threadpoolctl import threadpool_limits
 
 from .._core import checks as check
 from .._core.types import Array
+from ..tables import NotNumbers, from_tensor, numbers
 from ._base import RANEstimator, threads
 from ._fitting import choose_link, learn_features, problem_of
 from .deep import effects_only
 from .fit import FORWARD, Link, Squared, standard
 from .fit import check as check_link
-from .model import is_number
 
 
 class RANRegressor(RegressorMixin, RANEstimator):
@@ -137,14 +138,11 @@ class RANRegressor(RegressorMixin, RANEstimator):
 
 
 def _targets(y: Any) -> Array:
-    y = column_or_1d(np.asarray(y), warn=True)
+    column = pd.Series(column_or_1d(np.asarray(from_tensor(y)), warn=True))
     try:
-        y = y.astype(float)
-    except (TypeError, ValueError):
-        bad = next(v for v in y if not is_number(v))
-        raise ValueError(
-            f"targets must be numbers, got {bad!r}; for classes use RANClassifier"
-        ) from None
+        y = numbers(column, "the target")
+    except NotNumbers as error:
+        raise ValueError(f"{error}, or take RANClassifier for classes") from None
     if not np.isfinite(y).all():
         row = int(np.flatnonzero(~np.isfinite(y))[0])
         raise ValueError(

@@ -9,8 +9,6 @@ import numbers
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-import pandas
 import torch
 from torch import Tensor, nn
 from torch.utils.data import (
@@ -23,6 +21,7 @@ from torch.utils.data import (
     TensorDataset,
 )
 
+from ..tables import as_tensor, check_finite_tensor
 from ._losses import Loss, read_targets
 
 Data: TypeAlias = Any  # a pair or triple of arrays, a mapping, a Dataset or a DataLoader
@@ -178,48 +177,6 @@ def unpack(parts: Any, what: str) -> tuple[Tensor, Tensor, Tensor | None]:
     return x, y, weight
 
 
-def as_tensor(values: Any, name: str) -> Tensor:
-    """Return an array, a table of pandas or a list as a tensor; names what is not a number."""
-    if isinstance(values, Tensor):
-        if values.is_complex():
-            raise TypeError(f"{name} must hold real numbers, got dtype {values.dtype}")
-        return values.detach()
-    columns = getattr(values, "columns", None)
-    array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
-    if array.dtype.kind == "O":
-        array = _from_objects(array, name, columns)
-    if array.dtype.kind not in "biuf":
-        raise TypeError(
-            f"{name} must hold numbers, got dtype {array.dtype}; encode categories and labels as "
-            "numbers first"
-        )
-    if array.dtype == np.float16 or array.dtype.itemsize > 8:
-        array = array.astype(np.float64)
-    if array.dtype.kind == "u" and array.dtype.itemsize > 1:
-        array = array.astype(np.int64)
-    return torch.from_numpy(np.array(array, order="C"))
-
-
-def _from_objects(array: Any, name: str, columns: Any) -> Any:
-    """Turn a table of mixed columns into floats, or say which column is none."""
-    array = np.where(pandas.isna(array), np.nan, array)  # None and pandas.NA
-    try:
-        return array.astype(np.float64)
-    except (TypeError, ValueError):
-        pass
-    table = array.reshape(len(array), -1)
-    for n in range(table.shape[1]):
-        try:
-            table[:, n].astype(np.float64)
-        except (TypeError, ValueError):
-            label = f"column {columns[n]!r}" if columns is not None else f"column {n}"
-            example = next((v for v in table[:, n] if not isinstance(v, int | float)), "?")
-            raise TypeError(
-                f"{label} of {name} is not numeric (it has {example!r}); encode it as numbers first"
-            ) from None
-    raise TypeError(f"{name} must hold numbers")
-
-
 def is_share(validation: Any) -> bool:
     """Say whether validation is meant as a share of the rows."""
     return isinstance(validation, numbers.Real) and not isinstance(validation, bool)
@@ -292,34 +249,19 @@ def dtype_of(model: nn.Module) -> torch.dtype:
     return next(real, torch.get_default_dtype())
 
 
-def finite(values: Tensor, name: str) -> None:
-    """Raise at the first number that is not finite."""
-    if not values.is_floating_point() or bool(torch.isfinite(values).all()):
-        return
-    place = (~torch.isfinite(values)).nonzero()[0].tolist()
-    where = f"row {place[0]}" + (f", column {place[1]}" if len(place) == 2 else "")
-    if len(place) > 2:
-        where = f"index {tuple(place)}"
-    count = int((~torch.isfinite(values)).sum())
-    raise ValueError(
-        f"{name} has {count} values that are not finite, the first is "
-        f"{values[tuple(place)].item()} at {where}; drop or fill such rows first"
-    )
-
-
 def prepare(batch: Batch, loss: Loss, outputs: int, model: nn.Module, name: str = "") -> Batch:
     """Return a batch on the model's device and in its dtype, checked."""
     device, dtype = device_of(model), dtype_of(model)
     x, y, weight = batch
-    finite(x, f"{name}X")
-    finite(y, f"{name}y")
+    check_finite_tensor(x, f"{name}X")
+    check_finite_tensor(y, f"{name}y")
     targets = read_targets(y.to(device), loss, outputs, dtype, f"{name}y")
     x = x.to(device, dtype)
     return Batch(x, targets, None if weight is None else _weights(weight, name).to(device, dtype))
 
 
 def _weights(weight: Tensor, name: str) -> Tensor:
-    finite(weight, f"{name}weight")
+    check_finite_tensor(weight, f"{name}weight")
     if weight.dim() != 1:
         raise ValueError(f"{name}weight must be one number for each row, got {tuple(weight.shape)}")
     if bool((weight < 0).any()):

@@ -11,8 +11,10 @@ from typer.testing import CliRunner
 import rational_anova.discovery as discovery
 from rational_anova.cli import app
 from rational_anova.cli._tables import listed
+from rational_anova.discovery import _discover
 from rational_anova.discovery.law._law import Evidence, Law, Parameter
 from rational_anova.symbols import Names
+from rational_anova.tables import _prepare
 
 T = np.linspace(280, 460, 12)
 V = np.array([0.5, 0.3, 0.9, 1.1, 0.7, 0.4, 1.3, 1.9, 0.6, 1.2, 1.7, 0.8])
@@ -31,8 +33,11 @@ def calls(monkeypatch):
     """Replace the search by one that returns c0 * first column, and remember what it was given."""
     seen = []
 
-    def discover(X, y, *, names, target, progress, **options):
-        seen.append({"X": X, "y": y, "names": names, "target": target, **options})
+    def discover(table, *, progress, **options):
+        X, y, names, target = table.X, table.y, list(table.names.columns), table.target
+        seen.append(
+            {"X": X, "y": y, "names": names, "target": target, "constants": table.known, **options}
+        )
         if progress is not None:
             progress("looking [for] symmetries")
         columns = Names(names)
@@ -123,7 +128,7 @@ def test_no_law(table, calls):
         (["--target", "gas"], "the target 'gas' must be numbers"),
         (["--target", "P", "--inputs", "T,W"], "--inputs must be one of"),
         (["--target", "P", "--exclude", "W"], "--exclude must be one of"),
-        (["--target", "P", "--exclude", "P"], "--exclude leaves out 'P'"),
+        (["--target", "P", "--exclude", "P"], "--exclude leaves out the target 'P'"),
         (["--target", "P", "--where", "gas=c"], "no row meets --where 'gas=c'; gas has a, b"),
         (["--target", "P", "--where", "gas"], "--where must be as state=treated, got 'gas'"),
         (["--target", "P", "--where", "gas<3"], "compares gas, which is not numbers, by size"),
@@ -156,7 +161,7 @@ def test_bad_files(tmp_path, calls):
 
 
 def test_errors_of_the_search_are_one_line(table, monkeypatch):
-    def discover(X, y, **options):
+    def discover(table, **options):
         raise ValueError("positive: T is\nnegative in row 3")
 
     monkeypatch.setattr(discovery, "discover", discover, raising=False)
@@ -173,3 +178,15 @@ def test_help():
     result = run("--help")
     assert result.exit_code == 0
     assert all(word in result.output for word in ("--target", "--where", "--report", "--periodic"))
+
+
+def test_the_table_is_prepared_once(table, monkeypatch):
+    """Twice over, a row number that was asked for got lost, and every cell was read again."""
+    read, given = [], []
+    numbers, found = _prepare.numbers, _discover._found
+    monkeypatch.setattr(_prepare, "numbers", lambda *a: read.append(a[1]) or numbers(*a))
+    monkeypatch.setattr(_discover, "_found", lambda *a: given.append(a[0]) or found(*a))
+    result = run(table, "--target", "P", "--inputs", "V,rownames", "--time-limit", "1")
+    assert result.exit_code in (0, 3), result.output
+    assert read == ["the target 'P'", "column 'V'", "column 'rownames'"]
+    assert given[0].names.columns == ("V", "rownames")

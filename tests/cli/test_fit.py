@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 import rational_anova.tabular.autogluon as adapter
 from rational_anova import RANClassifier, RANRegressor
 from rational_anova.cli import app
-from rational_anova.cli._tables import as_text, prepared
 from rational_anova.cli._tasks import held_out, task_of
+from rational_anova.tables import typed_columns
 from rational_anova.tabular._files import load_estimator
 
 ROWS = 150
@@ -190,36 +190,12 @@ def test_held_out_rows_are_stratified():
     assert (held_out(task, 0.2, 1) != test).any()
 
 
-# -- columns
-
-
-def test_text_and_dates():
-    table = pd.DataFrame({
-        "iso": ["2024-05-31", None, "2024-06-01"], "time": ["2024-05-31T10:00Z", "2024-05-31T12:00+02:00", None],
-        "almost": ["2024-05-31", "2024-13-01", None], "german": ["31.05.2024", "01.06.2024", None],
-        "code": [7.0, 8.0, np.nan], "truth": [True, False, True],
-    })  # fmt: skip
-    found = prepared(table, ["code"], ["german"])
-    kinds = [found[name].dtype.kind for name in table]
-    assert kinds == ["M", "M", "O", "M", "O", "b"]
-    assert found["time"][0] == found["time"][1] == pd.Timestamp("2024-05-31T10:00Z")
-    assert found["code"].tolist()[:2] == ["7", "8"]
-    assert as_text(pd.Series(["07", "7.0", "x", None, "inf", 0.5])).tolist() == [
-        "7",
-        "7",
-        "x",
-        None,
-        "inf",
-        "0.5",
-    ]
-
-
 # -- ran predict
 
 
 def test_predict(folder, tmp_path):
     model = RANRegressor.load(folder / "income.ran")
-    table = prepared(frame()[["age", "city", "zip", "since"]], ["zip"], [])
+    table = typed_columns(frame()[["age", "city", "zip", "since"]], ["zip"], [])
     np.testing.assert_allclose(
         predicted(folder / "income.ran", folder / "table.csv")["prediction"],
         model.predict(table),

@@ -268,5 +268,5 @@ def test_bad_input_is_named():
         net.symbolic_formula(names=["a"])
     with pytest.raises(ValueError, match="no analytic function"):
         wild("abs").plot_anova(np.ones((5, 3)), mode="poles")
-    with pytest.raises(TypeError, match="numbers only"):
+    with pytest.raises(TypeError, match="column 0 of X must be numbers"):
         net.symbolic_formula([["a", "b"]])

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
-from rational_anova.tables import Table, prepare, read_table, rows_of
+from rational_anova.tables import Table, as_text, prepare, read_table, rows_of, typed_columns
 
 T = np.array([280.0, 300, 320, 350, 290, 310])
 V = np.array([0.1, 0.2, 0.15, 0.4, 0.35, 0.22])
@@ -45,6 +45,14 @@ def test_read_decimal_commas_and_marks(tmp_path):
     found = read_table(str(path))
     assert found.columns.tolist() == ["T", "V"]
     assert found["T"].tolist() == [1.5, -2.25]
+
+
+def test_a_comma_in_every_row_is_that_of_decimals_beside_another_separator(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("rate, max;V\n205,859;86\n298,069;130\n")
+    found = read_table(path)
+    assert found.columns.tolist() == ["rate, max", "V"]
+    assert found["rate, max"].tolist() == [205.859, 298.069]
 
 
 def test_read_gzip_and_tsv(tmp_path):
@@ -188,6 +196,15 @@ def test_wrong_tables():
         prepare(frame()[["P"]], "P")
 
 
+def test_a_prepared_table_is_taken_as_it_is():
+    table = prepare(frame(), "P")
+    assert prepare(table) is table
+    with pytest.raises(TypeError, match="has y, names, target and constants already"):
+        prepare(table, P)
+    with pytest.raises(TypeError, match="y is missing"):
+        prepare(frame())
+
+
 # ---- cells
 
 
@@ -254,6 +271,27 @@ def test_dates_and_other_things():
         prepare(T, days)
 
 
+def test_text_and_dates():
+    table = pd.DataFrame({
+        "iso": ["2024-05-31", None, "2024-06-01"], "time": ["2024-05-31T10:00Z", "2024-05-31T12:00+02:00", None],
+        "almost": ["2024-05-31", "2024-13-01", None], "german": ["31.05.2024", "01.06.2024", None],
+        "code": [7.0, 8.0, np.nan], "truth": [True, False, True],
+    })  # fmt: skip
+    found = typed_columns(table, ["code"], ["german"])
+    kinds = [found[name].dtype.kind for name in table]
+    assert kinds == ["M", "M", "O", "M", "O", "b"]
+    assert found["time"][0] == found["time"][1] == pd.Timestamp("2024-05-31T10:00Z")
+    assert found["code"].tolist()[:2] == ["7", "8"]
+    assert as_text(pd.Series(["07", "7.0", "x", None, "inf", 0.5])).tolist() == [
+        "7",
+        "7",
+        "x",
+        None,
+        "inf",
+        "0.5",
+    ]
+
+
 def test_booleans_are_numbers():
     table = prepare(frame(on=[True, False] * 3, off=pd.array([None, True] * 3, dtype="boolean"))[:], "P",
                     names=["T", "on"])  # fmt: skip
@@ -262,9 +300,9 @@ def test_booleans_are_numbers():
 
 
 def test_complex_and_infinite():
-    with pytest.raises(TypeError, match="'x0' has complex numbers"):
+    with pytest.raises(TypeError, match="'x0' must be numbers: it has complex"):
         prepare(T + 1j, P)
-    with pytest.raises(TypeError, match="'y' has complex numbers"):
+    with pytest.raises(TypeError, match="'y' must be numbers: it has complex"):
         prepare(T, np.array([1j, *P[1:]], dtype=object))
     with pytest.raises(ValueError, match="column 'V' is infinite in row 3"):
         prepare(frame(V=[0.1, 0.2, np.inf, 0.1, 0.2, 0.3]), "P")

@@ -182,7 +182,7 @@ def test_infinity_is_named(cls, kind, value):
 FRAMES = {
     "empty": (pd.DataFrame({"x": []}), "0 sample"),
     "no columns": (pd.DataFrame(index=range(N)), "0 feature"),
-    "twice": (pd.DataFrame(np.c_[X, Z], columns=["a", "a"]), "column 'a' is there twice"),
+    "twice": (pd.DataFrame(np.c_[X, Z], columns=["a", "a"]), "two columns are called 'a'"),
     "names of two kinds": (pd.DataFrame(np.c_[X, Z], columns=["a", 1]), "names"),
     "complex": (pd.DataFrame({"x": X + 1j}), "omplex"),
     "lists": (pd.DataFrame({"x": X, "cell": [[1, 2]] * N}), "column 'cell'"),

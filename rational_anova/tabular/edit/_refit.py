@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ..._core.types import Array
+from ...tables import from_tensor
 from .._fitting import additive, problem_of
 from ..explain import measure
 from ..fit import Link, Logistic, Loss, Softmax, Squared, pooled, solve, standard
@@ -81,7 +82,7 @@ class _Task:
         self.features = estimator.model_.features
         frame = estimator._frame(X, reset=False)
         weight = estimator._weight(sample_weight, frame)
-        y = column_or_1d(np.asarray(y), warn=True)
+        y = column_or_1d(np.asarray(from_tensor(y)), warn=True)
         check_consistent_length(frame, y)
         targets, loss = _targets(estimator, y, weight)
         self.seed = estimator._seed()

@@ -14,6 +14,7 @@ from scipy.ndimage import binary_dilation
 from ..._core import checks as check
 from ..._core.types import Array
 from ...networks import panels, percent
+from ...tables import as_frame
 from ..model import Feature
 from ._effects import Effect, Effects
 from ._statistics import MOST_LEVELS, Measured, Observed, cells
@@ -252,7 +253,7 @@ def local(model: ExplainMixin, effects: list[Effect], X: Any, most: int, target:
 
 def _with_values(effect: Effect, X: Any) -> str:
     """Write an effect's inputs with the values that a row has."""
-    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    frame = as_frame(X)[0]
     texts = []
     for feature in effect.features:
         value = frame.iloc[0, feature.column]

@@ -20,7 +20,6 @@ from ._columns import MISSING as MISSING
 from ._columns import Feature as Feature
 from ._columns import features_of as features_of
 from ._columns import folds as folds
-from ._columns import is_number as is_number
 from ._columns import labels as labels
 from ._columns import learn as learn
 from ._columns import read as read

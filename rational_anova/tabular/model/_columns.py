@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..._core.types import Array
+from ...tables import NotNumbers, numbers
 from ._terms import Rows
 
 MISSING = "(missing)"  # the level of a category that is not there
@@ -75,7 +76,7 @@ class Feature:
                     codes = known.get_indexer([str(one) for one in text])
             return np.where(codes < 0, len(self.levels), codes).astype(float)
         date, column = self.kind == "date", plain(column)
-        values = _date(column, self.part, self.name) if date else numbers(column, self.name)
+        values = _date(column, self.part, self.name) if date else _finite(column, self.name)
         return values if self.clip is None else np.clip(values, *self.clip)
 
 
@@ -184,18 +185,14 @@ def labels(column: pd.Series) -> Array:
     return column.where(column.notna(), MISSING).to_numpy(object)
 
 
-def numbers(column: pd.Series, name: str) -> Array:
+def _finite(column: pd.Series, name: str) -> Array:
     """Return a column as float64; NaN where missing."""
     try:
-        values = column.to_numpy(dtype=float, na_value=np.nan)
-    except (TypeError, ValueError):
-        try:
-            values = pd.to_numeric(column).to_numpy(dtype=float, na_value=np.nan)
-        except (TypeError, ValueError):
-            bad = next((v for v in column if not is_number(v)), None)
-            raise ValueError(
-                f"column {name!r} was a number when the model was fitted, and has {bad!r} now"
-            ) from None
+        values = numbers(column, f"column {name!r}")
+    except NotNumbers as error:
+        raise ValueError(
+            f"column {name!r} was a number when the model was fitted, and has {error.cell!r} now"
+        ) from None
     if np.isinf(values).any():
         row = int(np.flatnonzero(np.isinf(values))[0])
         raise ValueError(
@@ -203,15 +200,6 @@ def numbers(column: pd.Series, name: str) -> Array:
             "to have it treated as missing"
         )
     return values
-
-
-def is_number(value: Any) -> bool:
-    """Say whether a value can be read as a number."""
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _date(column: pd.Series, part: str, name: str) -> Array:
