@@ -12,8 +12,8 @@ import joblib
 import torch
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from experiments.files import write_whole
 from experiments.results import FOLDER
-from rational_anova.serialization import write_whole
 
 Row = dict[str, Any]
 

@@ -8,6 +8,8 @@ from . import images as images
 from . import kernels as kernels
 from . import surgery as surgery
 from . import training as training
+from ._core.records import load as load
+from ._core.records import save as save
 from .budgets import Architecture as Architecture
 from .budgets import FlopCount as FlopCount
 from .budgets import count_flops as count_flops
@@ -32,8 +34,6 @@ from .networks import Preset as Preset
 from .networks import RANConvNet as RANConvNet
 from .networks import RANFFNPlus as RANFFNPlus
 from .networks import preset as preset
-from .serialization import load as load
-from .serialization import save as save
 from .surgery import SurgeryReport as SurgeryReport
 from .surgery import load_converted as load_converted
 from .surgery import parameter_groups as parameter_groups

@@ -17,8 +17,8 @@ from experiments.denoising import config
 from experiments.denoising.pictures import Parts, made_up, real
 from experiments.denoising.recorded import NOISY, chosen_rates, read, weights
 from experiments.denoising.train import measured, quality
+from experiments.files import write_whole
 from experiments.table import Table
-from rational_anova.serialization import write_whole
 
 KEY = ("model", "rate", "seed")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import rational_anova
-from rational_anova.serialization import write_whole
+from experiments.files import write_whole
 
 PATH = Path(rational_anova.__file__).parent / "cli" / "van_der_waals.csv"
 R, A, B = 0.083145, 3.64, 0.04267  # L bar / (mol K), L^2 bar / mol^2, L / mol

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import rational_anova as ra
+from experiments.files import write_whole
 from experiments.vit.data import Folders, Memory
 from experiments.vit.mixing import mixed
-from rational_anova.serialization import write_whole
 
 Settings = dict[str, Any]
 

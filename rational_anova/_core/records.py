@@ -1,46 +1,415 @@
-"""Records as JSON: a header that names format and version, and numbers that JSON does not know."""
+"""One envelope for everything that is saved, and one door: `save` and `load`.
+
+Every file has a header: `format` ("rational-anova"), `kind`, `version` (of the kind's content) and
+`library` (the version that wrote it). It stands in JSON text, in the archive of a record with
+arrays, or among the metadata of a safetensors file. A class registers its kind where it is defined;
+`KINDS` says which module that is, so that `load` imports no more than a file needs.
+"""
 
 from __future__ import annotations
 
+import functools
+import importlib
+import io
 import json
-import math
-from typing import Any
+import os
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-ODD = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+from .codec import Reader, Writer
+from .files import write_whole
+from .types import Array
+
+FORMAT = "rational-anova"
+HEADER = ("format", "kind", "version", "library")
+RECORD = "record.json"  # of an archive
+# All kinds, and the name whose import registers each.
+KINDS = {
+    "network": "rational_anova._core.saveable:saveable",
+    "estimator": "rational_anova.tabular:RANRegressor",
+    "law": "rational_anova.discovery.law:Law",
+    "certificate": "rational_anova.certificates:Certificate",
+    "history": "rational_anova.training:History",
+    "checkpoint": "rational_anova.training:Checkpoint",
+    "surgery": "rational_anova.surgery:reapply_",
+}
+_OPENS = "ra.load opens networks, estimators, laws, certificates, histories and checkpoints"
+_DATE = (1980, 1, 1, 0, 0, 0)  # of all entries of an archive: equal objects make equal files
+_LONGEST = 10**8  # bytes of the header of a safetensors file, by its specification
 
 
-def plain(value: Any) -> Any:
-    """Return the same of types that JSON has; nan, inf and -inf become texts."""
-    if isinstance(value, dict):
-        return {str(key): plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
+class FileError(ValueError):
+    """A file cannot be opened; the message names it and says what it is."""
 
 
-def content_of(source: str, noun: str, version: int) -> dict[str, Any]:
-    """Read a record whose format is `rational-anova noun`, up to a version of it.
+@dataclass(frozen=True)
+class Found:
+    """An opened file.
 
     Args:
-        source: the text.
-        noun: what it shall hold, such as `law`; the class of that name wrote it.
-        version: the last one that can be read.
+        source: what messages call it.
+        header: its kind, version and library.
+        content: the rest of the JSON; of a safetensors file, the rest of its metadata.
+        data: the bytes of a safetensors file.
     """
+
+    source: str
+    header: dict[str, Any]
+    content: dict[str, Any]
+    data: bytes = b""
+
+    @property
+    def kind(self) -> str:
+        """What it holds, one of `KINDS`."""
+        return str(self.header["kind"])
+
+
+class Kind(NamedTuple):
+    """How one kind of object is written and read."""
+
+    cls: type | None
+    version: int
+    write: Callable[[Any], bytes] | None
+    read: Callable[[Found], Any]
+    fill: Callable[[Found, Any], Any] | None
+
+
+_REGISTERED: dict[str, Kind] = {}
+
+
+def register(
+    kind: str,
+    cls: type | None,
+    write: Callable[[Any], bytes] | None,
+    read: Callable[[Found], Any],
+    fill: Callable[[Found, Any], Any] | None = None,
+    version: int = 1,
+) -> None:
+    """Let `save` and `load` know a class.
+
+    Args:
+        kind: one of `KINDS`.
+        cls: the class, for `save`; its subclasses are of the same kind. None if another library
+            writes the file.
+        write: returns the content of a file, made by `to_text`, `to_archive` or `to_metadata`.
+        read: returns the object; whatever it raises means a damaged file.
+        fill: brings what a file holds into an object that is there, for `load(path, into=...)`.
+        version: of the content that `write` makes, and the last one that `read` knows.
+    """
+    assert kind in KINDS, kind
+    _REGISTERED[kind] = Kind(cls, version, write, read, fill)
+
+
+# -- the door
+
+
+def save(obj: Any, path: str | os.PathLike[str]) -> None:
+    """Write a network, estimator, law, certificate, history or checkpoint; nothing is pickled.
+
+    Args:
+        obj: what to write. By custom the ending is `.safetensors` for units and networks, `.ran`
+            for estimators and `.json` for records.
+        path: the file, which appears whole or not at all.
+
+    Example:
+        >>> import rational_anova as ra, tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "unit.safetensors"
+        >>> ra.save(ra.Rational1d(3), path)
+        >>> ra.load(path)
+        Rational1d(3, degrees=(3, 2), denominator='softplus', base='identity')
+    """
+    for kind in _REGISTERED.values():
+        if kind.cls is not None and kind.write is not None and isinstance(obj, kind.cls):
+            write_whole(path, kind.write(obj))
+            return
+    raise TypeError(
+        f"a {type(obj).__name__} cannot be saved by rational_anova, only "
+        "networks and units, fitted estimators, laws, certificates, histories and checkpoints"
+    )
+
+
+def load(path: str | os.PathLike[str], into: Any = None) -> Any:
+    """Read whatever `save` wrote, by the header of the file; no code from the file is run.
+
+    Args:
+        path: the file.
+        into: for a network, a model of the same architecture that receives the weights; without
+            it a new model is built. If anything is wrong with the file, `into` stays as it was.
+
+    Returns:
+        What the file holds. A network is in training mode like any new one, and each tensor has
+        the dtype it was saved in; it does not know how its units were started: their `init_error`
+        is None, and `reset_parameters` takes them to their base.
+    """
+    found = open_file(path)
+    if into is None:
+        return built(found)
+    fill = _REGISTERED[found.kind].fill
+    if fill is None:
+        raise FileError(f"{path} holds {_a(found.kind)}; only networks can be loaded into=")
+    return fill(found, into)
+
+
+def load_kind(path: str | os.PathLike[str], kind: str) -> Any:
+    """Read a file that shall hold an object of this kind."""
+    return built(open_file(path, kind))
+
+
+def from_text(text: str, kind: str) -> Any:
+    """Read an object of a kind from JSON text."""
+    return built(opened(text.encode(), "this text", kind))
+
+
+def open_file(path: str | os.PathLike[str], kind: str | None = None) -> Found:
+    """Read a file, with its header checked; raise if it is not of the kind that is wanted."""
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; {_folder(path)}")
+    if not path.exists():
+        raise FileNotFoundError(f"no file at {path}")
+    return opened(path.read_bytes(), str(path), kind)
+
+
+def opened(data: bytes, source: str, kind: str | None = None) -> Found:
+    """Open the content of a file: see `open_file`."""
+    if not data:
+        raise FileError(f"{source} is damaged: it is empty")
+    for reads in (_open_archive, _open_tensors, _open_text):
+        found = reads(data, source, kind)
+        if found is not None:
+            return found
+    raise _foreign(source, kind, _guess(data), perhaps_damaged=True)
+
+
+def built(found: Found) -> Any:
+    """Return the object that a file holds."""
     try:
-        content = json.loads(source)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"this is not JSON, so no {noun}: {error}") from error
-    if not isinstance(content, dict) or content.get("format") != f"rational-anova {noun}":
-        raise ValueError(
-            f"this JSON was not written by {noun.capitalize()}.to_json: it holds no {noun}"
+        return _REGISTERED[found.kind].read(found)
+    except FileError:
+        raise
+    except Exception as error:  # whatever a damaged file can lead to
+        raise FileError(f"{found.source} is damaged: {_words(error)}") from error
+
+
+# -- the header
+
+
+def header(kind: str) -> dict[str, Any]:
+    """Return the header of a new file."""
+    return {
+        "format": FORMAT,
+        "kind": kind,
+        "version": _REGISTERED[kind].version,
+        "library": _library(),
+    }
+
+
+@functools.cache
+def _library() -> str:
+    return metadata.version("rational-anova")
+
+
+def check_header(
+    content: Any, source: str, kind: str | None = None, guess: str = "it has no header of its"
+) -> dict[str, Any]:
+    """Return the header in a mapping, or say what is wrong with it.
+
+    Args:
+        content: what stands where a header should be.
+        source: what messages call it.
+        kind: what it shall hold, if that matters.
+        guess: what it is if it has no header of this library.
+    """
+    if not isinstance(content, Mapping) or content.get("format") != FORMAT:
+        if isinstance(content, Mapping) and _is_converted(content):
+            raise FileError(f"{source} {_CONVERTED}")
+        raise _foreign(source, kind, guess)
+    found, version = content.get("kind"), content.get("version")
+    by = f"{source}, written by rational-anova {content.get('library', 'of an unknown version')},"
+    upgrade = "upgrade it with pip install --upgrade rational-anova"
+    if not isinstance(found, str) or found not in KINDS:
+        raise FileError(f"{by} holds {found!r}, which this library does not know: {upgrade}")
+    if kind is not None and found != kind:
+        raise FileError(f"{source} holds {_a(found)} and no {kind}; ra.load opens it")
+    known = _known(found).version
+    number = int(version) if isinstance(version, str) and version.isdecimal() else version
+    if type(number) is not int or number < 1:
+        raise FileError(f"{source} is damaged: it has format version {version}")
+    if number > known:
+        raise FileError(
+            f"{by} has format version {number}, this library reads up to {known}: {upgrade}"
         )
-    if not isinstance(content.get("version"), int) or content["version"] > version:
-        raise ValueError(
-            f"this {noun} has format version {content.get('version')}, this library reads up to "
-            f"{version}: upgrade it with pip install --upgrade rational-anova"
-        )
-    return content
+    return {**{key: content.get(key) for key in HEADER}, "version": number}
+
+
+def _known(kind: str) -> Kind:
+    if kind not in _REGISTERED:
+        module, _, name = KINDS[kind].partition(":")
+        getattr(importlib.import_module(module), name)
+    return _REGISTERED[kind]
+
+
+def _body(content: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in content.items() if key not in HEADER}
+
+
+# -- JSON text
+
+
+def to_text(kind: str, content: Mapping[str, Any], indent: int | None = 1) -> str:
+    """Return a record as JSON for people and other programs; see `codec` for its numbers."""
+    whole = {**header(kind), **Writer(plain=True).write(dict(content), f"the {kind}")}
+    return json.dumps(whole, allow_nan=False, ensure_ascii=False, indent=indent)
+
+
+def _open_text(data: bytes, source: str, kind: str | None) -> Found | None:
+    if data.lstrip()[:1] not in (b"{", b"["):
+        return None
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        if f'"{FORMAT}"'.encode() in data[:200]:
+            raise FileError(f"{source} is damaged: not JSON any more ({error})") from error
+        guess = f"it is not JSON either ({error})"
+        raise _foreign(source, kind, guess, perhaps_damaged=True) from error
+    return _decoded(content, [], source, kind, "it is JSON of something else")
+
+
+def _decoded(content: Any, arrays: list[Array], source: str, kind: str | None, guess: str) -> Found:
+    found = check_header(content, source, kind, guess)
+    try:
+        return Found(source, found, Reader(arrays).read(_body(content)))
+    except Exception as error:  # whatever a damaged file can lead to
+        raise FileError(f"{source} is damaged: {_words(error)}") from error
+
+
+# -- archives: JSON, and the arrays that it refers to
+
+
+def to_archive(kind: str, content: Mapping[str, Any], where: str) -> bytes:
+    """Return a record with arrays as the content of a file; `where` is its name in an error."""
+    writer = Writer()
+    whole = {**header(kind), **writer.write(dict(content), where)}
+    result = io.BytesIO()
+    with zipfile.ZipFile(result, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(RECORD, _DATE), json.dumps(whole, allow_nan=False))
+        for at, array in enumerate(writer.arrays):
+            one = io.BytesIO()
+            np.lib.format.write_array(one, np.asarray(array), allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{at}.npy", _DATE), one.getvalue())
+    return result.getvalue()
+
+
+def _open_archive(data: bytes, source: str, kind: str | None) -> Found | None:
+    if not data.startswith(b"PK"):
+        return None
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = archive.namelist()
+            if RECORD not in names:
+                raise _foreign(source, kind, _archive_guess(names))
+            content = json.loads(archive.read(RECORD))
+            arrays = list(_arrays(archive, names))
+    except FileError:
+        raise
+    except Exception as error:  # zipfile raises whatever it meets in a broken file
+        if RECORD.encode() in data[:100]:
+            raise FileError(f"{source} is damaged: {error}") from error
+        guess = f"it is a broken archive ({error})"
+        raise _foreign(source, kind, guess, perhaps_damaged=True) from error
+    return _decoded(content, arrays, source, kind, "it is an archive of something else")
+
+
+def _arrays(archive: zipfile.ZipFile, names: list[str]) -> Iterator[Array]:
+    for at in range(sum(name.endswith(".npy") for name in names)):
+        yield np.lib.format.read_array(io.BytesIO(archive.read(f"{at}.npy")), allow_pickle=False)
+
+
+# -- safetensors
+
+
+def to_metadata(kind: str, fields: Mapping[str, str]) -> dict[str, str]:
+    """Return the metadata of a safetensors file, which are texts."""
+    return {**{key: str(value) for key, value in header(kind).items()}, **fields}
+
+
+def _open_tensors(data: bytes, source: str, kind: str | None) -> Found | None:
+    size = int.from_bytes(data[:8], "little")
+    if data[8:9] != b"{" or size > _LONGEST:
+        return None
+    try:
+        if size > len(data) - 8:
+            raise ValueError("it ends within its header")
+        content = json.loads(data[8 : 8 + size]).get("__metadata__")
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"{source} is a damaged safetensors file: {error}") from error
+    found = check_header(content, source, kind, "it is a safetensors file of something else")
+    return Found(source, found, _body(content), data)
+
+
+# -- messages
+
+
+def _foreign(source: str, kind: str | None, guess: str, perhaps_damaged: bool = False) -> FileError:
+    nothing = f"holds no {kind}: it " if kind else ""
+    damaged = ", or is damaged" if perhaps_damaged else ""
+    return FileError(
+        f"{source} {nothing}was not written by rational_anova{damaged} ({guess}); {_OPENS}"
+    )
+
+
+_CONVERTED = (
+    "belongs to a model with rational units: ra.load_converted(folder, cls) opens it, with the "
+    "class of the model"
+)
+
+
+def _is_converted(content: Mapping[str, Any]) -> bool:
+    inner = content.get("rational_anova")  # see `surgery`
+    return isinstance(inner, Mapping) and inner.get("format") == FORMAT
+
+
+def _folder(path: Path) -> str:
+    try:
+        if _is_converted(json.loads((path / "config.json").read_bytes())):
+            return f"it {_CONVERTED}"
+    except (OSError, ValueError, AttributeError):
+        pass
+    return "give the file in it"
+
+
+def _archive_guess(names: list[str]) -> str:
+    if any(name.endswith("data.pkl") for name in names):
+        return "it is of torch.save, which pickles"
+    if names and all(name.endswith(".npy") for name in names):
+        return "it is an archive of NumPy"
+    return "it is an archive of something else"
+
+
+def _guess(data: bytes) -> str:
+    if data[:1] == b"\x80" and data[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
+        return "it looks like a pickle, which could run any code"
+    try:
+        text = data[:4096].decode(errors="strict" if len(data) <= 4096 else "ignore")
+    except UnicodeDecodeError:
+        return f"it is {len(data):,} bytes of binary data"
+    if "\0" in text or (not text.isprintable() and not text.split()):
+        return f"it is {len(data):,} bytes of binary data"
+    first = text.strip().splitlines()[0] if text.strip() else ""
+    if any(mark in first for mark in ",;\t"):
+        return f"it looks like a table, with {first[:40]!r} on top; ran fit reads those"
+    return f"it is text that begins with {first[:40]!r}"
+
+
+def _a(kind: str) -> str:
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
+def _words(error: Exception) -> str:
+    return repr(error) if isinstance(error, KeyError) else str(error)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.records import ODD, content_of, plain
+from .._core import records
 from ..proofs import Pair
-from ..serialization import write_whole
 from ._monotone import Monotone
 from ._state import Layer
 from ._theorem import Theorem
@@ -25,30 +22,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-FORMAT, VERSION = "rational-anova certificate", 1
-_TEXTS = {"name", "margin", "increasing", "decreasing", "names", "format"}
-
-
-def to_json(certificate: Certificate, indent: int | None) -> str:
-    """Write a certificate; a number that JSON does not know is the text "inf", "-inf" or "nan"."""
-    content = {"format": FORMAT, "version": VERSION, **certificate.to_dict()}
-    return json.dumps(plain(content), indent=indent, allow_nan=False)
-
-
-def from_json(kind: type[Certificate], source: str) -> Certificate:
-    """Read what `to_json` wrote."""
-    content = content_of(source, "certificate", VERSION)
-    try:
-        return kind(**_arguments(content))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"this certificate is damaged: {error!r}") from error
-
-
 def _arguments(content: dict[str, Any]) -> dict[str, Any]:
-    read = {key: _read(key, value) for key, value in content.items()}
+    """Return the arguments of a `Certificate` from the content of its file."""
+    read = {key: _tuples(value) for key, value in content.items()}
     units = [{**unit, "theorem": Theorem(**unit["theorem"])} for unit in read.pop("units")]
     return {
-        **{key: value for key, value in read.items() if key not in ("format", "version", "gap")},
+        **{key: value for key, value in read.items() if key != "gap"},
         "monotone": tuple(Monotone(**entry) for entry in read["monotone"]),
         "layers": tuple(Layer(**entry) for entry in read["layers"]),
         "units": tuple(_filled(UnitCertificate, unit) for unit in units),
@@ -59,12 +38,11 @@ def _filled(kind: Any, entry: dict[str, Any]) -> Any:
     return kind(**{field.name: entry[field.name] for field in fields(kind)})
 
 
-def _read(key: str, value: Any) -> Any:
+def _tuples(value: Any) -> Any:
+    """Lists, which JSON has, as the tuples that they were."""
     if isinstance(value, dict):
-        return {name: _read(name, part) for name, part in value.items()}
-    if isinstance(value, list):
-        return tuple(_read(key, part) for part in value)
-    return ODD[value] if isinstance(value, str) and key not in _TEXTS else value
+        return {name: _tuples(part) for name, part in value.items()}
+    return tuple(_tuples(part) for part in value) if isinstance(value, list) else value
 
 
 def as_dict(record: Any) -> dict[str, Any]:
@@ -270,24 +248,23 @@ class Certificate:
 
     def to_json(self, indent: int | None = None) -> str:
         """Return everything as JSON; an infinite number becomes the text `inf` or `-inf`."""
-        return to_json(self, indent)
+        return records.to_text("certificate", self.to_dict(), indent)
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
         """Return the certificate that `to_json` wrote."""
-        return from_json(cls, text)
+        certificate: Certificate = records.from_text(text, "certificate")
+        return certificate
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the certificate to a JSON file, which appears whole or not at all."""
-        write_whole(path, (self.to_json(indent=1) + "\n").encode())
+        records.save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Certificate:
         """Read a certificate from a file written by `save`."""
-        try:
-            return cls.from_json(Path(path).read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
+        certificate: Certificate = records.load_kind(path, "certificate")
+        return certificate
 
     def summary(self) -> str:
         """Return what is proved, in plain lines."""
@@ -307,3 +284,11 @@ class Certificate:
             f"denominator_min={self.denominator_min:.6g}, {len(self.range)} outputs, "
             f"{len(self.box)} inputs, {len(self.units)} units)"
         )
+
+
+records.register(
+    "certificate",
+    Certificate,
+    write=lambda certificate: f"{certificate.to_json(indent=1)}\n".encode(),
+    read=lambda found: Certificate(**_arguments(found.content)),
+)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-import zipfile
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -16,18 +15,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from .. import budgets
-from ..networks import RAN
-from ..serialization import load
-from ..tabular import load_estimator
-from ..units import RationalUnit
 from ._certify import certify
 from ._demo import run_demo
 from ._discover import discover
 from ._fit import fit
-from ._formulas import readable
 from ._predict import predict
-
-_SMALL = 200  # parameters, up to which a formula is printed
+from ._show import show as describe
 
 app = typer.Typer(
     name="ran",
@@ -110,23 +103,6 @@ def budget(
 
 @app.command()
 def show(path: Annotated[Path, typer.Argument(help="A file written by save().")]) -> None:
-    """Describe a saved model: its architecture, its size and, if it is small, its formula."""
-    console = Console(soft_wrap=True)
+    """Describe a saved network, estimator, law, certificate, history or checkpoint."""
     with _clear_errors():
-        if zipfile.is_zipfile(path):  # an estimator of tables
-            _show_estimator(load_estimator(path), console)
-            return
-        model = load(path)
-    count = budgets.count_parameters(model)
-    console.print(repr(model), highlight=False, markup=False)
-    console.print(f"{count:,} parameters")
-    if isinstance(model, RAN | RationalUnit) and count <= _SMALL:
-        for n, formula in enumerate(model.to_sympy()):
-            console.print(f"y{n} = {readable(formula, 6)}", highlight=False, markup=False)
-
-
-def _show_estimator(model: Any, console: Console) -> None:
-    console.print(repr(model), highlight=False, markup=False)
-    effects = model.explain_global()
-    console.print(f"{len(model.effects_)} effects; the largest:")
-    console.print(effects.head(12).to_string(index=False), highlight=False, markup=False)
+        describe(path)

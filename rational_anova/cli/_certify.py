@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,10 +11,11 @@ import typer
 from rich.console import Console
 
 from .._core.checks import choice
+from .._core.files import write_figure
+from .._core.records import built, open_file
 from ..certificates import PoleError, inputs_of
 from ..certificates import certify as prove
 from ..discovery.law import Law
-from ..serialization import load, write_whole
 from ..tables import read_table
 from ._fit import clear_errors
 from ._tables import listed
@@ -69,9 +68,7 @@ def certify(
         if out is not None:
             found.save(out)
         if plot is not None:
-            picture = io.BytesIO()
-            found.plot().savefig(picture, format=plot.suffix[1:] or "png", dpi=120)
-            write_whole(plot, picture.getvalue())
+            write_figure(plot, found.plot())
     for kind, file in (("certificate", out), ("plot", plot)):
         if file is not None:
             console.print(f"{kind}: {file}", highlight=False, markup=False)
@@ -79,16 +76,15 @@ def certify(
 
 def _read(path: Path) -> Any:
     """Read a network or a law."""
-    if not path.is_file():
-        raise FileNotFoundError(f"no file at {path}")
-    if zipfile.is_zipfile(path):
+    found = open_file(path)
+    if found.kind == "estimator":
         raise ValueError(
             f"{path} holds an estimator for tables, whose inputs may be categories and gaps; its "
             "proofs are monotone_ and prove_monotone(), see docs/tabular.md"
         )
-    if path.suffix == ".json" or path.read_bytes()[:1] in (b"{", b"["):
-        return Law.load(path)
-    return load(path)
+    if found.kind not in ("network", "law"):
+        raise ValueError(f"{path} holds a {found.kind}; bounds are proved of networks and laws")
+    return built(found)
 
 
 def _names(model: Any) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import resources
@@ -15,9 +14,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from .._core.files import write_figure
 from ..discovery import Law, discover, read_table
 from ..report import write_report
-from ..serialization import write_whole
 
 
 @contextlib.contextmanager
@@ -92,6 +91,4 @@ def _draw(law: Law, table: pd.DataFrame, path: Path) -> None:
         axes.xaxis.set_minor_locator(ticker.NullLocator())
     formula = rf"${law.target} = {law.latex()}$".replace(r"\frac", r"\dfrac")
     figure.suptitle(formula if law.found else "No compact law found", fontsize=14)
-    content = io.BytesIO()
-    figure.savefig(content, dpi=120, format="png")
-    write_whole(path, content.getvalue())
+    write_figure(path, figure)

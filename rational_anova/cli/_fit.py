@@ -17,7 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from .._core.checks import choice
-from ..serialization import write_whole
+from .._core.files import write_whole
 from ..tabular import RANClassifier, RANRegressor
 from ._card import Facts, card, effects_of, number
 from ._demo import spinner

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import typer
 
-from ..serialization import write_whole
+from .._core.files import write_whole
+from .._core.records import load_kind
 from ..tables import read_table
-from ..tabular import RANClassifier, load_estimator
+from ..tabular import RANClassifier
 from ._fit import clear_errors
 from ._tables import as_fitted
 
@@ -28,7 +29,7 @@ def predict(
 ) -> None:
     """Predict the rows of a table with a saved model; columns that it does not know are ignored."""
     with clear_errors():
-        found = load_estimator(model)
+        found = load_kind(model, "estimator")
         frame = read_table(path)
         frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
         result = predictions(found, as_fitted(frame, found), proba, std, explain)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import os
@@ -12,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels import Unavailable, cache_folder
+from .._core.files import cache_folder
 
 VARIABLE = "RAN_DATA"
 
@@ -46,8 +45,9 @@ def data_folders(name: str, root: str | os.PathLike[str] | None = None) -> list[
     folders = []
     if os.environ.get(VARIABLE):
         folders.append(Path(os.environ[VARIABLE]) / name)
-    with contextlib.suppress(Unavailable):  # no home folder
-        folders.append(cache_folder() / "data" / name)
+    cache = cache_folder()
+    if cache is not None:
+        folders.append(cache / "data" / name)
     return folders
 
 

@@ -5,7 +5,6 @@ Users switch nothing on. `info()` says what runs and why; `RAN_KERNELS=off|torch
 """
 
 from ._build import Unavailable as Unavailable
-from ._build import cache_folder as cache_folder
 from ._pick import asked as asked
 from ._pick import attempt as attempt
 from ._pick import info as info

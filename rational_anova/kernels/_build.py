@@ -9,9 +9,10 @@ import platform
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
+
+from .._core.files import cache_folder
 
 SOURCE = Path(__file__).parent / "source"
 # Never -ffast-math: linked in, it turns off subnormal numbers for the whole process.
@@ -37,7 +38,7 @@ def library(single: bool, form: tuple[str, ...] = ()) -> Path:
     """
     definitions = [*os.environ.get("RAN_CFLAGS", "").split(), f"-DSINGLE={int(single)}", *form]
     kind = "f32" if single else "f64"
-    folder = cache_folder()
+    folder = kernel_folder()
     stems = {options: f"rational-{kind}-{_key(options, definitions)}" for options in OPTIONS}
     found = _find(folder, stems[OPTIONS[0]])
     if found is not None:
@@ -79,21 +80,12 @@ def find_compiler() -> list[str]:
     raise Unavailable("no C compiler was found (cc, gcc or clang; CC names another)")
 
 
-def cache_folder() -> Path:
-    """Return the folder of compiled kernels and of data: `RAN_CACHE`, else the user's cache."""
-    chosen = os.environ.get("RAN_CACHE")
-    if chosen:
-        return Path(chosen)
-    if os.environ.get("XDG_CACHE_HOME"):
-        return Path(os.environ["XDG_CACHE_HOME"]) / "rational_anova"
-    try:
-        home = Path.home()
-    except RuntimeError:
-        reason = "there is no home folder to keep a cache in; set RAN_CACHE to a folder"
-        raise Unavailable(reason) from None
-    if sys.platform == "darwin":
-        return home / "Library" / "Caches" / "rational_anova"
-    return home / ".cache" / "rational_anova"
+def kernel_folder() -> Path:
+    """Return the folder of compiled kernels, which is the user's cache folder."""
+    folder = cache_folder()
+    if folder is None:
+        raise Unavailable("there is no home folder to keep a cache in; set RAN_CACHE to a folder")
+    return folder
 
 
 def _processor() -> str:

@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
 from .._core import checks as check
 from . import _c, _triton
-from ._build import Unavailable, cache_folder, find_compiler
+from ._build import Unavailable, find_compiler, kernel_folder
 from ._spec import Spec
 
 CHOICES = ("auto", "off", "torch", "c", "triton")
@@ -157,7 +157,7 @@ def info() -> dict[str, Any]:
     with contextlib.suppress(Unavailable):
         compiler = " ".join(find_compiler())
     with contextlib.suppress(Unavailable):
-        cache = str(cache_folder())
+        cache = str(kernel_folder())
     why: dict[str, str] = {}
     if choice not in ("auto", "c"):
         why["c"] = f"{VARIABLE} or using() says {choice!r}"

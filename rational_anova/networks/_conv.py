@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from .._core import checks as check
-from ..serialization import saveable
+from .._core.saveable import saveable
 from ..topology import Topology
 from ..units import Rational1d
 from ._baselines import ACTIVATIONS

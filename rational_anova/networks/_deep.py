@@ -12,8 +12,8 @@ from torch.nn.functional import linear
 
 from .._core import checks as check
 from .._core.modules import untouched
+from .._core.saveable import saveable
 from ..functional import Sent, spread
-from ..serialization import saveable
 from ..topology import Topology
 from ..units import Rational1d, Rational2d
 from ._ran import as_topology

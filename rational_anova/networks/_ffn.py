@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from .._core import checks as check
-from ..serialization import saveable
+from .._core.saveable import saveable
 from ..topology import Topology
 from ..units import Rational1d, Rational2d
 from ._ran import as_topology

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from .._core import checks as check
-from ..serialization import saveable
+from .._core.saveable import saveable
 from ..units import Rational1d
 
 # NOTE[DIFF] The theorem asks for a "sufficiently small" gate. The gradient norm shrinks by about

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from .. import functional as F
 from .._core import checks as check
-from ..serialization import remembered, saveable
+from .._core.saveable import remembered, saveable
 from ..topology import Topology
 from ..units import Rational1d, Rational2d, number, symbols
 from ._plots import plot_anova

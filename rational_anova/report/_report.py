@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._core.files import write_whole
 from ..discovery.law import Law, short, text
-from ..serialization import write_whole
 from ..tables import rows_of
 from . import _sections as sections
 from ._math import law_svg, readable

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from torch import nn
 
-from .. import serialization
+from .._core import records, saveable
 from ..units import RationalUnit
 from ._swap import SharedUnit, Swap
 
 KEY = "rational_anova"  # of the model's own configuration
-VERSION = 1
 
 
 def plan(swaps: Iterable[Swap]) -> dict[str, Any]:
     """Return the plan of a surgery."""
-    return {"version": VERSION, "places": [_entry(swap) for swap in swaps]}
+    return {**records.header("surgery"), "places": [_entry(swap) for swap in swaps]}
 
 
 def note(model: nn.Module, added: Mapping[str, Any]) -> None:
@@ -45,7 +43,7 @@ def _own(model: nn.Module, config: Any, places: list[dict[str, Any]]) -> None:
     """Give a model a configuration of its own with these places: models may share one object."""
     own = copy.copy(config)
     if places:
-        setattr(own, KEY, {"version": VERSION, "places": places})
+        setattr(own, KEY, {**records.header("surgery"), "places": places})
     elif hasattr(own, KEY):
         delattr(own, KEY)
     holders = [part for part in model.modules() if vars(part).get("config") is config]
@@ -78,12 +76,7 @@ def places(plan: Any, source: object) -> list[dict[str, Any]]:
     """Return the entries of a plan, or say what is wrong with it."""
     if not isinstance(plan, Mapping) or not isinstance(plan.get("places"), list):
         raise ValueError(f"{source} holds no plan of a surgery, got {plan!r}")
-    version = plan.get("version")
-    if version != VERSION:
-        raise ValueError(
-            f"{source} has a plan of version {version!r}, this library reads {VERSION}: upgrade it "
-            "with pip install --upgrade rational-anova"
-        )
+    records.check_header(plan, str(source), "surgery")
     for entry in plan["places"]:
         if not _whole(entry):
             raise ValueError(f"{source} has a damaged entry in its plan: {entry!r}")
@@ -102,16 +95,19 @@ def _whole(entry: Any) -> bool:
 
 def built(entry: Mapping[str, Any], source: object) -> nn.Module:
     """Build what an entry describes, with coefficients at their start."""
-    header = {"class": entry["class"], "arguments": json.dumps(entry["arguments"])}
-    return serialization.build(header, source)
+    return saveable.build(entry["class"], entry["arguments"], source)
 
 
 def _entry(swap: Swap) -> dict[str, Any]:
     new = swap.new.unit if isinstance(swap.new, SharedUnit) else swap.new
-    said = serialization.describe(new)
-    return {
-        "name": swap.name,
-        "class": said["class"],
-        "arguments": json.loads(said["arguments"]),
-        "shared": swap.owner,
-    }
+    return {"name": swap.name, **saveable.describe(new), "shared": swap.owner}
+
+
+def _refuse(found: records.Found) -> None:
+    raise records.FileError(
+        f"{found.source} holds the plan of a surgery, which needs the model: ra.reapply_(model, "
+        "json.load(file)), or ra.load_converted(folder, cls) for a saved model"
+    )
+
+
+records.register("surgery", None, None, _refuse)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.conv import _ConvNd
 
-from .. import serialization
+from .._core.saveable import class_name
 from ..budgets import FlopCount, count_flops, count_parameters
 from ..units import RationalUnit
 from . import _plan as record
@@ -235,7 +235,7 @@ def _change(swap: Swap) -> Change:
     fits = [unit.init_error for unit in units if unit.init_error is not None]
     error = max((fit.maximum for fit in fits), default=0.0)
     tail = max((fit.tail for fit in fits), default=0.0)
-    text = serialization.describe(new)["class"] if len(units) > 1 or new not in units else repr(new)
+    text = class_name(new) if len(units) > 1 or new not in units else repr(new)
     if swap.owner is not None:
         text = f"unit of {swap.owner}"
     added = count_parameters(swap.new, trainable=False)

@@ -7,6 +7,7 @@ from typing import final
 
 from torch import Tensor
 
+from .._core import codec
 from .._core.checks import integer, nonnegative
 from ..tables import Numbers, read_matrix
 from ._correlation import strongest_pairs
@@ -212,3 +213,6 @@ class Topology(Terms):
             count = resolve_size(size, features, maximum=len(index))
             index = index[sample(len(index), count, seed)]
         return cls(features, index)
+
+
+codec.register(Topology, Topology.to_dict, Topology.from_dict)

@@ -5,6 +5,7 @@ from ._api import fit_path as fit_path
 from ._api import select_topology as select_topology
 from ._api import sweep as sweep
 from ._data import Diverged as Diverged
+from ._history import Checkpoint as Checkpoint
 from ._history import History as History
 from ._history import Record as Record
 from ._losses import LOSSES as LOSSES

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..serialization import write_whole
+from torch import Tensor
+
+from .._core import records, saveable  # noqa: F401  (saveable: tensors in files)
+from .._core.files import write_figure
 from .optimizers import Covariance
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
-
-
-_FORMAT, _VERSION = "rational-anova history", 1
 
 
 @dataclass
@@ -41,6 +39,15 @@ class Record:
     test: float | None = None
     rate: float = 0.0
     terms: int | None = None
+
+    def summary(self) -> str:
+        """Return the numbers in one line."""
+        words = [f"epoch {self.epoch}, loss {self.loss:.4g}"]
+        for name in ("validation", "test"):
+            if getattr(self, name) is not None:
+                words.append(f"{name} {getattr(self, name):.4g}")
+        words.append(f"rate {self.rate:.1g}")
+        return ", ".join(words if self.terms is None else [*words, f"{self.terms} terms"])
 
 
 @dataclass
@@ -115,56 +122,102 @@ class History:
 
         figure = draw_history(self)
         if path is not None:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=120)
+            write_figure(path, figure)
         return figure
 
+    def summary(self) -> str:
+        """Return what was done, how it ended and the last record, in plain lines."""
+        lines = [f"{self.optimizer} ({self.reason}), loss {self.loss}", self._span()]
+        lines.append(f"training loss {self.training_loss:.6g}")
+        if self.validation_loss is not None:
+            lines.append(f"validation loss {self.validation_loss:.6g}, of epoch {self.best}")
+        if self.records:
+            lines.append(f"last record: {self.records[-1].summary()}")
+        return "\n".join([*lines, *self.events])
+
     def to_json(self) -> str:
-        """Return everything but the covariance as JSON; numbers that are not finite become null."""
-        content: dict[str, Any] = {"format": _FORMAT, "version": _VERSION}
-        for name, value in vars(self).items():
-            if name == "records":
-                content[name] = [_plain(asdict(record)) for record in value]
-            elif name != "covariance":
-                content[name] = _plain(value)
-        return json.dumps(content, indent=1, allow_nan=False)
+        """Return everything but the covariance as JSON."""
+        content = {name: value for name, value in vars(self).items() if name != "covariance"}
+        content["records"] = [asdict(record) for record in self.records]
+        content["runs"] = {str(seed): loss for seed, loss in self.runs.items()}
+        return records.to_text("history", content)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `to_json` to a file, which appears whole or not at all."""
-        write_whole(path, (self.to_json() + "\n").encode())
+        records.save(self, path)
 
     @classmethod
     def from_json(cls, text: str) -> History:
         """Read what `to_json` wrote."""
-        content = json.loads(text)
-        if not isinstance(content, dict) or content.pop("format", None) != _FORMAT:
-            raise ValueError("this is not the JSON of a History")
-        version = content.pop("version", None)
-        if version != _VERSION:
-            raise ValueError(f"this History has version {version}, this library reads {_VERSION}")
-        content["records"] = [
-            Record(**{**record, "loss": math.nan if record["loss"] is None else record["loss"]})
-            for record in content["records"]
-        ]
-        content["runs"] = {
-            int(seed): math.inf if loss is None else loss for seed, loss in content["runs"].items()
-        }
-        if content["training_loss"] is None:
-            content["training_loss"] = math.nan
-        return cls(**content)
+        history: History = records.from_text(text, "history")
+        return history
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> History:
         """Read a file that `save` wrote."""
-        return cls.from_json(Path(path).read_text())
+        history: History = records.load_kind(path, "history")
+        return history
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list) else value
+def _history(found: records.Found) -> History:
+    lines = [Record(**record) for record in found.content["records"]]
+    runs = {int(seed): loss for seed, loss in found.content["runs"].items()}
+    return History(**{**found.content, "records": lines, "runs": runs})
+
+
+records.register("history", History, lambda kept: f"{kept.to_json()}\n".encode(), _history)
+
+
+@dataclass(frozen=True, repr=False)
+class Checkpoint:
+    """Where a fit stands, as its file holds it; the same call of `fit` goes on from there.
+
+    Attributes:
+        fingerprint: of model, data and settings.
+        position: epoch, step, seconds, the best score so far and so on.
+        model: the state of the model, for its `load_state_dict`.
+        stepper: that of the optimiser.
+        best: the state of the model with the best validation loss, if it is kept.
+        records: as in `History`, as dictionaries.
+        events: likewise.
+        random: the state of torch's generator.
+        loader: the state of the loader's own generator.
+    """
+
+    fingerprint: str
+    position: dict[str, Any]
+    model: dict[str, Tensor]
+    stepper: dict[str, Any]
+    best: dict[str, Tensor] | None
+    records: list[dict[str, Any]]
+    events: list[str]
+    random: Tensor
+    loader: Tensor | None
+
+    def summary(self) -> str:
+        """Return where the fit stands, and the last record, in plain lines."""
+        at = self.position
+        weights = sum(tensor.numel() for tensor in self.model.values())
+        lines = [
+            f"epoch {at['epoch']}, step {at['step']}, after {at['seconds']:.1f} s"
+            + (f"; {at['stopped']}" if at["stopped"] else ""),
+            f"a model of {weights:,} numbers in {len(self.model)} tensors",
+        ]
+        if self.records:
+            lines.append(f"last record: {Record(**self.records[-1]).summary()}")
+        lines.append("to go on, call fit again with the same model, data and settings")
+        return "\n".join([*lines, *self.events])
+
+    def __repr__(self) -> str:
+        return f"Checkpoint(epoch {self.position['epoch']}, step {self.position['step']})"
+
+
+records.register(
+    "checkpoint",
+    Checkpoint,
+    write=lambda kept: records.to_archive("checkpoint", vars(kept), "the checkpoint"),
+    read=lambda found: Checkpoint(**found.content),
+)
 
 
 def draw_history(history: History) -> Figure:

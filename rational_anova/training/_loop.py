@@ -6,7 +6,6 @@ import contextlib
 import copy
 import dataclasses
 import hashlib
-import io
 import itertools
 import math
 import os
@@ -21,9 +20,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor, nn
 
-from ..serialization import write_whole
+from .._core import records
 from ._data import Batch, Diverged, Rows, Source, modes, prepare, set_modes
-from ._history import History, Record
+from ._history import Checkpoint, History, Record
 from ._losses import Loss
 from ._terms import active_terms
 from .optimizers import evaluate
@@ -65,9 +64,6 @@ def describe(record: Record) -> str:
     return ", ".join(words)
 
 
-FORMAT = "rational-anova checkpoint 1"
-
-
 def fingerprint(
     model: nn.Module, sources: Iterable[Source | None], settings: dict[str, Any]
 ) -> str:
@@ -100,21 +96,18 @@ def _bytes(values: Tensor) -> bytes:
 
 def write(path: Path, state: dict[str, Any]) -> None:
     """Write a checkpoint, which appears whole or not at all."""
-    buffer = io.BytesIO()
-    torch.save({"format": FORMAT, **state}, buffer)
-    write_whole(path, buffer.getvalue())
+    records.save(Checkpoint(**state), path)
 
 
 def read(path: str | os.PathLike[str], mark: str) -> dict[str, Any]:
     """Read a checkpoint of the run with the given fingerprint."""
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:
+        state = vars(records.load_kind(path, "checkpoint"))
+    except ValueError as error:
         raise ValueError(
-            f"{path} cannot be read as a checkpoint ({error}); delete it to start anew"
+            f"{path} cannot be read as a checkpoint ({error}); delete it to start anew, or name "
+            "another file"
         ) from error
-    if not isinstance(state, dict) or state.get("format") != FORMAT:
-        raise ValueError(f"{path} is not a checkpoint of this library; delete it or name another")
     if state["fingerprint"] != mark:
         raise ValueError(
             f"{path} belongs to another run (its model, data or settings differ); pass "

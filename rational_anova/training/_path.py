@@ -6,7 +6,6 @@ import copy
 import math
 import numbers
 import os
-import pathlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 from .._core import checks as check
+from .._core.files import write_figure
 from ..networks import RAN, DeepRAN
 from ._data import Data, outputs_of, prepare_source, training_part
 from ._fit import Settings, run
@@ -81,8 +81,7 @@ class PenaltyPath:
         """
         figure = draw_path(self)
         if path is not None:
-            pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=120)
+            write_figure(path, figure)
         return figure
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .._core.saveable import remembered
 from ..networks import MLP, RAN
-from ..serialization import remembered
 from ..topology import Topology, max_pairs, resolve_size
 from ._data import Rows
 from ._fit import Settings, run

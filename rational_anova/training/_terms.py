@@ -10,8 +10,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from .._core.saveable import remembered
 from ..networks import RAN, DeepRAN
-from ..serialization import remembered
 from ..topology import Topology
 from ..units import RationalUnit
 

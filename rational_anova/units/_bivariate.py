@@ -12,7 +12,7 @@ from torch import Tensor
 
 from .. import functional as F
 from .._core import checks as check
-from ..serialization import saveable
+from .._core.saveable import saveable
 from ..topology import Topology
 from ._symbolic import symbols
 from ._unit import Init, RationalUnit

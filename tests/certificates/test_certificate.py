@@ -42,7 +42,7 @@ def test_what_is_no_certificate(found, tmp_path):
             Certificate.from_json(text)
     path = tmp_path / "bad.json"
     path.write_text("{")
-    with pytest.raises(ValueError, match=r"bad\.json: this is not JSON"):
+    with pytest.raises(ValueError, match=r"bad\.json holds no certificate.*not JSON"):
         Certificate.load(path)
 
 

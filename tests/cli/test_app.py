@@ -76,7 +76,7 @@ def test_wrong_files_end_in_one_line(tmp_path):
     path = tmp_path / "broken.safetensors"
     path.write_text("not a model")
     odd = "[/x][bold]y.st"
-    for name, message in ((path, "damaged"), (tmp_path / "missing", "no model file"), (odd, odd)):
+    for name, message in ((path, "damaged"), (tmp_path / "missing", "no file"), (odd, odd)):
         result = run(app, ["show", str(name)])
         assert result.exit_code == 1
         assert message in result.output

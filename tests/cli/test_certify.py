@@ -102,4 +102,4 @@ def test_other_files(files):
     assert "no file at" in run(files / "none")[1]
     bad = files / "bad.json"
     bad.write_text("[1]")
-    assert "holds no law" in run(bad)[1]
+    assert "was not written by rational_anova" in run(bad)[1]

@@ -795,7 +795,7 @@ def test_the_variable_is_respected(fresh, tmp_path):
         assert found["info"]["cpu"] == "torch"
         assert choice in found["info"]["why"]["c"]
         assert not (tmp_path / "cache").exists()
-    found = working(fresh, RAN_KERNELS="c", RAN_CACHE=str(_build.cache_folder()))
+    found = working(fresh, RAN_KERNELS="c", RAN_CACHE=str(_build.kernel_folder()))
     assert (found["info"]["choice"], found["info"]["cpu"]) == ("c", "c")
     assert not found["warnings"]
     code = """

@@ -347,8 +347,8 @@ def plan(**changes):
         (lambda: plan(**{"class": None}), Layer, "damaged entry in its plan"),
         (lambda: plan(arguments={"features": "x"}), Layer, "the plan is damaged"),
         (lambda: plan(**{"class": "Linear"}), Layer, "the class in the plan"),
-        (lambda: {"version": 1, "places": [7]}, Layer, "damaged entry in its plan: 7"),
-        (lambda: {"version": 1, "places": [{}]}, Layer, "damaged entry in its plan"),
+        (lambda: {**plan(), "places": [7]}, Layer, "damaged entry in its plan: 7"),
+        (lambda: {**plan(), "places": [{}]}, Layer, "damaged entry in its plan"),
     ],
 )
 def test_plans_for_other_models_are_refused(made, make, message):

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import sympy as sp
 
+from ..._core import records
 from ...certificates import register_certifier
-from ...serialization import write_whole
 from ...tables import rows_of
 from .._equivalence import Verdict, equivalent
 from . import _certificate, _domain, _errors, _json, _words
@@ -83,19 +82,18 @@ class Law(Formula):
     @classmethod
     def from_json(cls, text: str) -> Law:
         """Return the law that `to_json` wrote; no code in the text is run."""
-        return cls(**_json.from_json(text))
+        law: Law = records.from_text(text, "law")
+        return law
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the law to a JSON file, which appears whole or not at all."""
-        write_whole(path, self.to_json().encode())
+        records.save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Law:
         """Read a law from a file written by `save`."""
-        try:
-            return cls.from_json(Path(path).read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
+        law: Law = records.load_kind(path, "law")
+        return law
 
     def predict_interval(
         self, X: Any, level: float = 0.95, noise: bool = False
@@ -164,3 +162,9 @@ class Law(Formula):
 
 
 register_certifier(Law, _certificate.certify_law)
+records.register(
+    "law",
+    Law,
+    write=lambda law: law.to_json().encode(),
+    read=lambda found: Law(**_json.arguments(found.content)),
+)

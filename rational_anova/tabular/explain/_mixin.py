@@ -23,6 +23,14 @@ LINKS = {"identity": "", "log": "log ", "sqrt": "square root of "}
 NETWORKS = "(networks)"  # the column of what the deep part adds
 
 
+_MOST = 12  # lines or names of one kind in a summary
+
+
+def _listed(head: str, names: Sequence[str], count: int) -> str:
+    more = f" and {count - _MOST} more" if count > _MOST else ""
+    return f"{head}{', '.join(names[:_MOST])}{more}"
+
+
 class ExplainMixin:
     """What an estimator with `model_` and `measured_` can say about itself."""
 
@@ -60,6 +68,30 @@ class ExplainMixin:
         if self._output_classes():
             names.insert(3, "class")
         return pd.DataFrame(lines, columns=names)
+
+    def summary(self) -> str:
+        """Return what is predicted, from which inputs, and the largest effects, in plain lines."""
+        effects = list(self.effects_.values())
+        features = self.model_.features
+        lines = [repr(self), self._predicted()]
+        lines.append(_listed("inputs: ", [f"{f.name} ({f.kind})" for f in features], len(features)))
+        if has_deep_part(self):
+            lines.append("networks add what the effects leave")
+        for proof in getattr(self, "monotone_", {}).values():
+            sign = "never falls" if proof.sign > 0 else "never rises"
+            lines.append(f"{sign} with {proof.input}: {proof.verdict}")
+        lines.append(f"{len(effects)} effects, by their share of the variance:")
+        lines += [f"  {effect.share:7.1%}  {effect.name}" for effect in effects[:_MOST]]
+        more = len(effects) - _MOST
+        return "\n".join([*lines, f"  ... and {more} more"] if more > 0 else lines)
+
+    def _predicted(self) -> str:
+        classes = getattr(self, "classes_", None)
+        if classes is not None:
+            return _listed("predicts classes: ", [str(c) for c in classes], len(classes))
+        link = getattr(self, "link_", None)
+        name = "identity" if link is None else link.name
+        return f"predicts a number{'' if name == 'identity' else f', link {name}'}"
 
     def explain_local(self, X: Any, target: Any = None, total: str = "prediction") -> pd.DataFrame:
         """Return what each effect adds to f at each row of X.

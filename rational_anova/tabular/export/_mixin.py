@@ -10,8 +10,8 @@ import pandas as pd
 import sympy
 from sklearn.utils.validation import check_is_fitted
 
+from ..._core.files import write_whole
 from ..._core.types import Array
-from ...serialization import write_whole
 from ...symbols import Names
 from ..deep import effects_only
 from ..fit import Link
