@@ -7,6 +7,7 @@ The header names the format, its version, the class and the arguments it was bui
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import json
 import os
@@ -51,6 +52,13 @@ def saveable(cls: M) -> M:
     cls.__init__ = remember  # type: ignore[method-assign]
     _CLASSES[cls.__name__] = cls
     return cls
+
+
+def _classes() -> dict[str, type[nn.Module]]:
+    """Return the classes that a file may name; they register as their packages are imported."""
+    for package in ("units", "networks"):
+        importlib.import_module(f"{__package__}.{package}")
+    return _CLASSES
 
 
 def remembered(model: nn.Module) -> dict[str, Any]:
@@ -140,10 +148,10 @@ def describe(model: nn.Module) -> dict[str, str]:
 
 def _class_name(model: nn.Module) -> str:
     name = type(model).__name__
-    if _CLASSES.get(name) is not type(model):
+    if _classes().get(name) is not type(model):
         raise TypeError(
             f"{name} is not a model of rational_anova and cannot be saved or loaded by it "
-            f"(known: {', '.join(sorted(_CLASSES))}); use torch.save(model.state_dict(), ...)"
+            f"(known: {', '.join(sorted(_classes()))}); use torch.save(model.state_dict(), ...)"
         )
     return name
 
@@ -172,7 +180,7 @@ def build(header: Mapping[str, str], path: object) -> nn.Module:
     def revive(entry: dict[str, Any]) -> Any:
         return Topology.from_dict(entry) if entry.pop("__class__", None) == "Topology" else entry
 
-    cls = check.lookup(header["class"], _CLASSES, f"the class in {path}")
+    cls = check.lookup(header["class"], _classes(), f"the class in {path}")
     try:
         with torch.device("cpu"):  # whatever the default device is
             return cls(**json.loads(header["arguments"], object_hook=revive))

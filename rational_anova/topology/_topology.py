@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from torch import Tensor
 
 from .._core.checks import integer, nonnegative
-from ..tables import Numbers, read_matrix
-from ._correlation import strongest_pairs
 from ._coupling import ROWS, Model, coupled_pairs, coupling
 from ._pairs import (
     Indices,
@@ -21,8 +19,10 @@ from ._pairs import (
     resolve_size,
     sample,
 )
-from ._residual import residual_pairs
 from ._terms import Terms
+
+if TYPE_CHECKING:  # pandas and scipy wait until pairs are chosen from data
+    from ..tables import Numbers
 
 
 @final
@@ -116,6 +116,9 @@ class Topology(Terms):
         >>> Topology.correlation(X, size=1).pairs
         ((0, 2),)
         """
+        from ..tables import read_matrix
+        from ._correlation import strongest_pairs
+
         table = read_matrix(X)
         return cls(table.shape[1], strongest_pairs(table, y, size))
 
@@ -146,6 +149,9 @@ class Topology(Terms):
         >>> Topology.residual(X, np.sin(X[:, 0]) + X[:, 1] * X[:, 4], size=1).pairs
         ((1, 4),)
         """
+        from ..tables import read_matrix
+        from ._residual import residual_pairs
+
         table = read_matrix(X)
         return cls(table.shape[1], residual_pairs(table, y, size, weight))
 
