@@ -1,37 +1,28 @@
-"""Commands and their options; the work is done elsewhere, and errors end in one clear line."""
+"""The command `ran`: its commands and their options; the work is done elsewhere.
+
+What is slow to import (torch, sympy, pandas, scikit-learn) is imported by a command once it runs,
+so that `ran --help` and `ran COMMAND --help` answer at once.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import warnings
-import zipfile
-from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from .. import budgets
-from ..networks import RAN
-from ..serialization import load
-from ..tabular import load_estimator
-from ..units import RationalUnit
+from .. import __version__
 from ._certify import certify
-from ._demo import run_demo
+from ._console import EXIT_CODES, Commands, console
 from ._discover import discover
 from ._fit import fit
-from ._formulas import readable
 from ._predict import predict
-
-_SMALL = 200  # parameters, up to which a formula is printed
 
 app = typer.Typer(
     name="ran",
+    cls=Commands,
     help="Rational ANOVA Networks.",
+    epilog="Exit codes: " + "; ".join(f"{code} {word}" for code, word in EXIT_CODES.items()) + ".",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -40,7 +31,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"rational-anova {metadata.version('rational-anova')}")
+        typer.echo(f"rational-anova {__version__}")
         raise typer.Exit
 
 
@@ -49,19 +40,11 @@ def main(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", envvar="RAN_DEBUG", help="Print where an error came from.")
+    ] = False,
 ) -> None:
     """Rational ANOVA Networks."""
-
-
-@contextlib.contextmanager
-def _clear_errors() -> Iterator[None]:
-    try:
-        yield
-    except (ValueError, TypeError, OSError) as error:
-        Console(stderr=True, soft_wrap=True).print(
-            f"[bold red]error:[/] {escape(str(error))}", highlight=False
-        )
-        raise typer.Exit(1) from error
 
 
 app.command()(certify)
@@ -76,8 +59,9 @@ def demo(
     report: Annotated[Path, typer.Option(help="Where to write a page.")] = Path("build/demo.html"),
 ) -> None:
     """Find the van der Waals law in a table of carbon dioxide, with error bars and a picture."""
-    with _clear_errors():
-        run_demo(Console(soft_wrap=True), picture, report)
+    from ._demo import run_demo
+
+    run_demo(console(), picture, report)
 
 
 @app.command()
@@ -90,9 +74,16 @@ def budget(
     ] = None,
 ) -> None:
     """Find the architecture of each family whose parameter count is nearest to a target."""
+    import warnings
+
+    from rich.markup import escape
+    from rich.table import Table
+
+    from .. import budgets
+
     table = Table("family", "architecture", "parameters", "error")
     table.columns[2].justify = table.columns[3].justify = "right"
-    with _clear_errors(), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # the table has the error
         for name in [family] if family else budgets.FAMILIES:
             try:
@@ -103,30 +94,17 @@ def budget(
                 table.add_row(name, f"[dim]{escape(str(error))}[/]", "", "")
                 continue
             table.add_row(name, found.summary, f"{found.parameters:,}", f"{found.error:.3%}")
-    Console().print(table)
+    out = console()
+    out.print(table, soft_wrap=False)
     if family in (None, "KAN"):
-        Console().print("KAN: with one mask an edge, counted and not trained, as KANbeFair counts.")
+        out.print("KAN: with one mask an edge, counted and not trained, as KANbeFair counts.")
 
 
 @app.command()
-def show(path: Annotated[Path, typer.Argument(help="A file written by save().")]) -> None:
-    """Describe a saved model: its architecture, its size and, if it is small, its formula."""
-    console = Console(soft_wrap=True)
-    with _clear_errors():
-        if zipfile.is_zipfile(path):  # an estimator of tables
-            _show_estimator(load_estimator(path), console)
-            return
-        model = load(path)
-    count = budgets.count_parameters(model)
-    console.print(repr(model), highlight=False, markup=False)
-    console.print(f"{count:,} parameters")
-    if isinstance(model, RAN | RationalUnit) and count <= _SMALL:
-        for n, formula in enumerate(model.to_sympy()):
-            console.print(f"y{n} = {readable(formula, 6)}", highlight=False, markup=False)
+def show(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="A file written by save().")],
+) -> None:
+    """Describe a saved file: what it holds, its size and, if it is small, its formula."""
+    from ._show import show
 
-
-def _show_estimator(model: Any, console: Console) -> None:
-    console.print(repr(model), highlight=False, markup=False)
-    effects = model.explain_global()
-    console.print(f"{len(model.effects_)} effects; the largest:")
-    console.print(effects.head(12).to_string(index=False), highlight=False, markup=False)
+    show(path)

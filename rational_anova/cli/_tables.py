@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -192,22 +193,56 @@ def _sides(column: pd.Series, sign: str, value: str, text: str) -> tuple[pd.Seri
     raise ValueError(f"--where {text!r} compares {column.name}, which is not numbers, by size")
 
 
-def read_inputs(
-    path: Path, target: str, drop: Sequence[str], category: Sequence[str], date: Sequence[str]
-) -> tuple[pd.DataFrame, pd.Series, list[str]]:
-    """Return inputs, target and what is to be said of them; columns are as typed, `a,b`."""
+@dataclass(frozen=True)
+class Chosen:
+    """What `--target`, `--inputs`, `--exclude` and `--where` choose of a table.
+
+    Args:
+        frame: the rows that meet the conditions, with all columns.
+        inputs: the columns that are inputs, in order.
+        named: whether `--inputs` named them.
+    """
+
+    frame: pd.DataFrame
+    inputs: list[str]
+    named: bool
+
+
+def read_chosen(
+    path: Path,
+    target: str | None,
+    inputs: Sequence[str] | None,
+    exclude: Sequence[str] | None,
+    where: Sequence[str] | None,
+) -> Chosen:
+    """Read a table and choose of it; options are as typed, columns as `a,b`."""
     frame = read_table(path)
     frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
     names = list(frame.columns)
-    choice(target, names, "--target")
-    gone = _known(drop, names, "--drop")
-    if target in gone:
-        raise ValueError(f"--drop leaves out the target {target!r}")
-    inputs = [name for name in names if name not in (target, *gone)]
+    if target is not None:
+        choice(target, names, "--target")
+    chosen, gone = known(inputs, names, "--inputs"), known(exclude, names, "--exclude")
+    if target in chosen:
+        raise ValueError(f"--inputs names the target {target!r}; leave it out of them")
+    for name in names:
+        if name in gone and name in (target, *chosen):
+            raise ValueError(f"--exclude leaves out {name!r}, which is asked for")
+    frame, fixed = rows_where(frame, where or [])
+    # What is the same in every row explains nothing; a model that is there may still want it.
+    gone += [target, *fixed] if target is not None else []
+    others = [name for name in names if name not in gone]
+    return Chosen(frame, chosen or others, bool(chosen))
+
+
+def read_inputs(
+    chosen: Chosen, target: str, category: Sequence[str] | None, date: Sequence[str] | None
+) -> tuple[pd.DataFrame, pd.Series, list[str]]:
+    """Return inputs, target and what is to be said of them."""
+    frame, inputs = chosen.frame, chosen.inputs
     if not inputs:
         raise ValueError(f"the table has no column but the target {target!r} to predict it from")
-    texts = _known(category, inputs, "--category")
-    dates = _known(date, inputs, "--date")
+    texts = known(category, inputs, "--category")
+    dates = known(date, inputs, "--date")
     notes = []
     gaps = frame[target].isna()
     if gaps.all():
@@ -232,9 +267,12 @@ def _doubts(frame: pd.DataFrame) -> list[str]:
         elif values == 1 and not column.isna().any():
             notes.append(f"{name} is the same in all rows and says nothing")
         elif values == len(column) > 20 and column.dtype == object:
-            notes.append(f"{name} is different in every row; if it only names rows, --drop {name}")
+            notes.append(
+                f"{name} is different in every row; if it only names rows, --exclude {name}"
+            )
     return notes
 
 
-def _known(given: Sequence[str], names: Sequence[str], option: str) -> list[str]:
+def known(given: Sequence[str] | None, names: Sequence[str], option: str) -> list[str]:
+    """Return the names that an option lists, if there are such columns."""
     return [choice(name, names, option) for name in listed(given, names)]

@@ -46,7 +46,7 @@ def test_budget():
     assert all(family in result.output for family in ("RAN", "DeepRAN", "MLP", "KAN", "KAF"))
     assert "50,008" in result.output
     one = run(app, ["budget", "50000", "--inputs", "784", "--outputs", "10", "--family", "KAX"])
-    assert one.exit_code == 1
+    assert one.exit_code == 2
     assert "family must be one of" in one.output
     small = run(app, ["budget", "50", "--inputs", "784", "--outputs", "10"])
     assert small.exit_code == 0
@@ -78,7 +78,7 @@ def test_wrong_files_end_in_one_line(tmp_path):
     odd = "[/x][bold]y.st"
     for name, message in ((path, "damaged"), (tmp_path / "missing", "no model file"), (odd, odd)):
         result = run(app, ["show", str(name)])
-        assert result.exit_code == 1
+        assert result.exit_code == 2
         assert message in result.output
         assert "Traceback" not in result.output
 
