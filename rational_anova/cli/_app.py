@@ -66,14 +66,14 @@ def demo(
 
 @app.command()
 def budget(
-    target: Annotated[int, typer.Argument(min=1, help="Number of parameters.")],
-    inputs: Annotated[int, typer.Option(min=1, help="Number of inputs.")],
-    outputs: Annotated[int, typer.Option(min=1, help="Number of outputs.")],
+    parameters: Annotated[int, typer.Argument(min=1, help="Number of parameters.")],
+    in_features: Annotated[int, typer.Option(min=1, help="Number of inputs.")],
+    out_features: Annotated[int, typer.Option(min=1, help="Number of outputs.")],
     family: Annotated[
         str | None, typer.Option(help="RAN, DeepRAN, MLP, KAN or KAF; all when left out.")
     ] = None,
 ) -> None:
-    """Find the architecture of each family whose parameter count is nearest to a target."""
+    """Find the architecture of each family whose parameter count is nearest to a number."""
     import warnings
 
     from rich.markup import escape
@@ -87,7 +87,7 @@ def budget(
         warnings.simplefilter("ignore", RuntimeWarning)  # the table has the error
         for name in [family] if family else budgets.FAMILIES:
             try:
-                found = budgets.match_budget(target, name, inputs, outputs)
+                found = budgets.match_budget(parameters, name, in_features, out_features)
             except ValueError as error:
                 if family:
                     raise
