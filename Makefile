@@ -43,6 +43,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.units
 	$(BIN)/python -m benchmarks.networks
 	$(BIN)/python -m benchmarks.scaling
+	$(BIN)/python -m benchmarks.imports
 	$(BIN)/python -m experiments.tables
 
 # pyGAM asks for an older SciPy, and runs with ours.

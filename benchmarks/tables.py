@@ -44,6 +44,13 @@ def networks(rows: list[Row]) -> Rows:
         yield [name, *facts[name], *cells]
 
 
+def imports(rows: list[Row]) -> Rows:
+    yield ["", "multiple of `import torch`", "seconds of processor time"]
+    for row in rows:
+        middle, low, high = (f"{row[key]:.2f}" for key in ("ratio", "low", "high"))
+        yield [f"`{row['job']}`", f"{middle} ({low} to {high})", f"{row['seconds']:.2f}"]
+
+
 def scaling(rows: list[Row]) -> Rows:
     yield ["what grows", "unit", "denominator", "slope", "over", "all sizes", "the rest"]
     for row, line in zip(slopes(rows), _extents(rows), strict=True):
@@ -87,6 +94,7 @@ TABLES: dict[str, tuple[str, Callable[[list[Row]], Rows]]] = {
     "bench_memory": ("memory", memory),
     "bench_networks": ("networks", networks),
     "bench_scaling": ("scaling", scaling),
+    "bench_imports": ("imports", imports),
 }
 
 

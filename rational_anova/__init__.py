@@ -1,57 +1,25 @@
 """Rational ANOVA Networks: learnable rational units on an explicit, sparse ANOVA topology."""
 
-from . import certificates as certificates
-from . import discovery as discovery
-from . import dynamics as dynamics
-from . import functional as functional
-from . import images as images
-from . import kernels as kernels
-from . import surgery as surgery
-from . import training as training
-from ._core.records import load as load
-from ._core.records import save as save
-from .budgets import Architecture as Architecture
-from .budgets import FlopCount as FlopCount
-from .budgets import count_flops as count_flops
-from .budgets import count_parameters as count_parameters
-from .budgets import match_budget as match_budget
-from .certificates import Certificate as Certificate
-from .certificates import certify as certify
-from .discovery import Law as Law
-from .discovery import discover as discover
-from .functional import rational_1d as rational_1d
-from .functional import rational_2d as rational_2d
-from .networks import CNN as CNN
-from .networks import KAF as KAF
-from .networks import KAN as KAN
-from .networks import MLP as MLP
-from .networks import PRESETS as PRESETS
-from .networks import RAN as RAN
-from .networks import RANFFN as RANFFN
-from .networks import DeepRAN as DeepRAN
-from .networks import GatedRationalBlock as GatedRationalBlock
-from .networks import Preset as Preset
-from .networks import RANConvNet as RANConvNet
-from .networks import RANFFNPlus as RANFFNPlus
-from .networks import preset as preset
-from .surgery import SurgeryReport as SurgeryReport
-from .surgery import load_converted as load_converted
-from .surgery import parameter_groups as parameter_groups
-from .surgery import reapply_ as reapply_
-from .surgery import replace_activations_ as replace_activations_
-from .surgery import replace_feed_forward_ as replace_feed_forward_
-from .tabular import RANClassifier as RANClassifier
-from .tabular import RANRegressor as RANRegressor
-from .topology import Topology as Topology
-from .training import Diverged as Diverged
-from .training import History as History
-from .training import fit as fit
-from .training import fit_path as fit_path
-from .training import prune as prune
-from .training import select_topology as select_topology
-from .training import sweep as sweep
-from .units import FitError as FitError
-from .units import Rational1d as Rational1d
-from .units import Rational2d as Rational2d
+from typing import Any
+
+import lazy_loader as _lazy
 
 __version__ = "0.1.0"
+
+# `__init__.pyi` lists the public names, for editors and type checkers too. Each is imported when it
+# is first used: torch, sympy, pandas and scikit-learn are slow to import, and few need them all.
+_load, _, __all__ = _lazy.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return _load(name)
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, __all__, 1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

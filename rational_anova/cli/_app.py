@@ -1,30 +1,28 @@
-"""Commands and their options; the work is done elsewhere, and errors end in one clear line."""
+"""The command `ran`: its commands and their options; the work is done elsewhere.
+
+What is slow to import (torch, sympy, pandas, scikit-learn) is imported by a command once it runs,
+so that `ran --help` and `ran COMMAND --help` answer at once.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import warnings
-from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from .. import budgets
+from .. import __version__
 from ._certify import certify
-from ._demo import run_demo
+from ._console import EXIT_CODES, Commands, console
 from ._discover import discover
 from ._fit import fit
 from ._predict import predict
-from ._show import show as describe
 
 app = typer.Typer(
     name="ran",
+    cls=Commands,
     help="Rational ANOVA Networks.",
+    epilog="Exit codes: " + "; ".join(f"{code} {word}" for code, word in EXIT_CODES.items()) + ".",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -33,7 +31,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"rational-anova {metadata.version('rational-anova')}")
+        typer.echo(f"rational-anova {__version__}")
         raise typer.Exit
 
 
@@ -42,19 +40,11 @@ def main(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", envvar="RAN_DEBUG", help="Print where an error came from.")
+    ] = False,
 ) -> None:
     """Rational ANOVA Networks."""
-
-
-@contextlib.contextmanager
-def _clear_errors() -> Iterator[None]:
-    try:
-        yield
-    except (ValueError, TypeError, OSError) as error:
-        Console(stderr=True, soft_wrap=True).print(
-            f"[bold red]error:[/] {escape(str(error))}", highlight=False
-        )
-        raise typer.Exit(1) from error
 
 
 app.command()(certify)
@@ -69,40 +59,52 @@ def demo(
     report: Annotated[Path, typer.Option(help="Where to write a page.")] = Path("build/demo.html"),
 ) -> None:
     """Find the van der Waals law in a table of carbon dioxide, with error bars and a picture."""
-    with _clear_errors():
-        run_demo(Console(soft_wrap=True), picture, report)
+    from ._demo import run_demo
+
+    run_demo(console(), picture, report)
 
 
 @app.command()
 def budget(
-    target: Annotated[int, typer.Argument(min=1, help="Number of parameters.")],
-    inputs: Annotated[int, typer.Option(min=1, help="Number of inputs.")],
-    outputs: Annotated[int, typer.Option(min=1, help="Number of outputs.")],
+    parameters: Annotated[int, typer.Argument(min=1, help="Number of parameters.")],
+    in_features: Annotated[int, typer.Option(min=1, help="Number of inputs.")],
+    out_features: Annotated[int, typer.Option(min=1, help="Number of outputs.")],
     family: Annotated[
         str | None, typer.Option(help="RAN, DeepRAN, MLP, KAN or KAF; all when left out.")
     ] = None,
 ) -> None:
-    """Find the architecture of each family whose parameter count is nearest to a target."""
+    """Find the architecture of each family whose parameter count is nearest to a number."""
+    import warnings
+
+    from rich.markup import escape
+    from rich.table import Table
+
+    from .. import budgets
+
     table = Table("family", "architecture", "parameters", "error")
     table.columns[2].justify = table.columns[3].justify = "right"
-    with _clear_errors(), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # the table has the error
         for name in [family] if family else budgets.FAMILIES:
             try:
-                found = budgets.match_budget(target, name, inputs, outputs)
+                found = budgets.match_budget(parameters, name, in_features, out_features)
             except ValueError as error:
                 if family:
                     raise
                 table.add_row(name, f"[dim]{escape(str(error))}[/]", "", "")
                 continue
             table.add_row(name, found.summary, f"{found.parameters:,}", f"{found.error:.3%}")
-    Console().print(table)
+    out = console()
+    out.print(table, soft_wrap=False)
     if family in (None, "KAN"):
-        Console().print("KAN: with one mask an edge, counted and not trained, as KANbeFair counts.")
+        out.print("KAN: with one mask an edge, counted and not trained, as KANbeFair counts.")
 
 
 @app.command()
-def show(path: Annotated[Path, typer.Argument(help="A file written by save().")]) -> None:
-    """Describe a saved network, estimator, law, certificate, history or checkpoint."""
-    with _clear_errors():
-        describe(path)
+def show(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="A file written by save().")],
+) -> None:
+    """Describe a saved file: what it holds, its size and, if it is small, its formula."""
+    from ._show import show
+
+    show(path)

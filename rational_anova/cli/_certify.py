@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pandas as pd
 import typer
-from rich.console import Console
 
-from .._core.checks import choice
-from .._core.files import write_figure
-from .._core.records import built, open_file
-from ..certificates import PoleError, inputs_of
-from ..certificates import certify as prove
-from ..discovery.law import Law
-from ..tables import read_table
-from ._fit import clear_errors
-from ._tables import listed
+from ._console import NOTHING, complain, console, say
+from ._options import Exclude, Inputs, Quiet, Where
 
-_POLE = 3
+if TYPE_CHECKING:
+    from ._tables import Chosen
+
 _WAY = "give --box -1,1 for all inputs, --box x=0:1,y=-2:3 for some, or --table data.csv"
 
 
 def certify(
     path: Annotated[
-        Path, typer.Argument(help="A model written by save(), or a law by ran discover --json.")
+        Path,
+        typer.Argument(
+            metavar="FILE", help="A model written by save(), or a law by ran discover --json."
+        ),
     ],
     box: Annotated[
         list[str] | None,
@@ -35,9 +31,9 @@ def certify(
     table: Annotated[
         Path | None, typer.Option(help="A table whose range is the box: CSV, TSV or Parquet.")
     ] = None,
-    inputs: Annotated[
-        list[str] | None, typer.Option(help="Its columns for the inputs of a network, as a,b.")
-    ] = None,
+    inputs: Inputs = None,
+    exclude: Exclude = None,
+    where: Where = None,
     out: Annotated[Path | None, typer.Option(help="Write the certificate, in JSON.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw it, as file.png, .svg or .pdf.")] = None,
     tolerance: Annotated[
@@ -46,36 +42,54 @@ def certify(
     pieces: Annotated[
         int, typer.Option(min=1, help="Pieces of the box where the sign of a slope is open.")
     ] = 8,
-    quiet: Annotated[bool, typer.Option(help="Print nothing but errors.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Prove bounds on a box: Lipschitz constant, denominators, outputs, and who rises with whom.
 
     Without a box, a law is certified on that of its data. A pole in the box ends it with code 3.
     """
-    console = Console(soft_wrap=True, quiet=quiet)
-    with clear_errors():
-        model = _read(path)
-        names = _names(model)
-        limits = _box(model, names, box or [], table, listed(inputs, []))
-        try:
-            found = prove(model, limits, tolerance=tolerance, pieces=pieces)
-        except PoleError as error:
-            Console(stderr=True, soft_wrap=True).print(
-                f"[bold red]pole:[/] {error}", highlight=False
-            )
-            raise typer.Exit(_POLE) from error
-        console.print(found.summary(), highlight=False, markup=False)
-        if out is not None:
-            found.save(out)
-        if plot is not None:
-            write_figure(plot, found.plot())
+    from .._core.files import write_figure
+    from ..certificates import PoleError
+    from ..certificates import certify as prove
+
+    model = _read(path)
+    limits = _box(model, _names(model), box or [], _chosen(table, inputs, exclude, where))
+    try:
+        found = prove(model, limits, tolerance=tolerance, pieces=pieces)
+    except PoleError as error:
+        complain("pole", str(error))
+        raise typer.Exit(NOTHING) from error
+    shown = console(quiet)
+    say(shown, found.summary())
+    if out is not None:
+        found.save(out)
+    if plot is not None:
+        write_figure(plot, found.plot())
     for kind, file in (("certificate", out), ("plot", plot)):
         if file is not None:
-            console.print(f"{kind}: {file}", highlight=False, markup=False)
+            say(shown, f"{kind}: {file}")
+
+
+def _chosen(
+    table: Path | None,
+    inputs: list[str] | None,
+    exclude: list[str] | None,
+    where: list[str] | None,
+) -> Chosen | None:
+    if table is not None:
+        from ._tables import read_chosen
+
+        return read_chosen(table, None, inputs, exclude, where)
+    for option, given in (("inputs", inputs), ("exclude", exclude), ("where", where)):
+        if given:
+            raise ValueError(f"--{option} chooses of a table: give --table data.csv with it")
+    return None
 
 
 def _read(path: Path) -> Any:
     """Read a network or a law."""
+    from .._core.records import built, open_file
+
     found = open_file(path)
     if found.kind == "estimator":
         raise ValueError(
@@ -88,6 +102,9 @@ def _read(path: Path) -> Any:
 
 
 def _names(model: Any) -> list[str]:
+    from ..certificates import inputs_of
+    from ..discovery.law import Law
+
     if isinstance(model, Law):
         return list(model.names.columns)
     count = inputs_of(model)
@@ -95,16 +112,17 @@ def _names(model: Any) -> list[str]:
 
 
 def _box(
-    model: Any, names: list[str], texts: Sequence[str], table: Path | None, columns: list[str]
+    model: Any, names: list[str], texts: Sequence[str], table: Chosen | None
 ) -> list[tuple[float, float]]:
     """Return (low, high) of each input: of the law's data, of a table, and then as it is typed."""
+    from .._core.checks import choice
+    from ..discovery.law import Law
+
     found: dict[str, tuple[float, float]] = {}
     if isinstance(model, Law):
         found.update(zip(names, model.box, strict=True))
     if table is not None:
-        found.update(_ranges(table, names, columns, isinstance(model, Law)))
-    elif columns:
-        raise ValueError("--inputs names columns of a table: give --table data.csv with it")
+        found.update(_ranges(table, names, isinstance(model, Law)))
     parts = [part for text in texts for part in _parts(text)]
     for name, ends in sorted(parts, key=lambda part: part[0] is not None):  # by name comes last
         if name is None:
@@ -140,26 +158,25 @@ def _ends(part: str, text: str) -> tuple[float, float]:
     return low, high
 
 
-def _ranges(
-    path: Path, names: list[str], columns: list[str], law: bool
-) -> dict[str, tuple[float, float]]:
+def _ranges(table: Chosen, names: list[str], law: bool) -> dict[str, tuple[float, float]]:
     """Return the range of a table's columns for each input."""
-    frame = read_table(path)
-    frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
-    there = list(frame.columns)
-    chosen = [choice(name, there, "--inputs") for name in columns]
-    if not chosen:
-        chosen = names if law or set(names) <= set(there) else there
+    import pandas as pd
+
+    from .._core.checks import choice
+
+    frame, chosen = table.frame, table.inputs
+    if not table.named and (law or set(names) <= set(chosen)):
+        chosen = names
     if len(chosen) != len(names):
         raise ValueError(
-            f"the model has {len(names)} inputs and {path} has {len(chosen)} columns: name those "
-            "of the inputs, in their order, as --inputs a,b"
+            f"the model has {len(names)} inputs and the table has {len(chosen)} columns: name "
+            "those of the inputs, in their order, as --inputs a,b"
         )
     found = {}
     for name, column in zip(names, chosen, strict=True):
-        choice(column, there, "a column of the law")
+        choice(column, list(frame.columns), "a column of the law")
         values = pd.to_numeric(frame[column], errors="coerce").dropna()
         if values.empty or len(values) < frame[column].notna().sum():
-            raise ValueError(f"column {column!r} of {path} does not hold numbers only")
+            raise ValueError(f"column {column!r} of the table does not hold numbers only")
         found[name] = (float(values.min()), float(values.max()))
     return found

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -11,27 +9,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from .._core.files import write_figure
 from ..discovery import Law, discover, read_table
 from ..report import write_report
-
-
-@contextlib.contextmanager
-def spinner(quiet: bool = False) -> Iterator[Callable[[str], None] | None]:
-    """Show the stage of the search, on the error stream of a terminal."""
-    if quiet:
-        yield None
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    console = Console(stderr=True)
-    off = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=off) as bar:
-        task = bar.add_task("searching")
-        yield lambda stage: bar.update(task, description=escape(str(stage)))
-
+from ._console import say as say_to
+from ._console import spinner
 
 _UNITS = {"T": "K", "V": "L/mol", "P": "bar"}
 # What the pressures of the table were computed with; experiments/discovery/demo_table.py.
@@ -45,7 +28,7 @@ def run_demo(console: Console, picture: Path, report: Path) -> None:
     table = _read()
 
     def say(text: str) -> None:
-        console.print(text, highlight=False, markup=False)
+        say_to(console, text)
 
     say(
         f"{len(table)} states of carbon dioxide: temperature T (K), molar volume V (L/mol), "

@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
-from .. import discovery
-from .._core.checks import choice
-from ..discovery.law import Law, short
-from ..tables import Table, prepare, read_table, rows_where, select_columns
-from ._demo import spinner
-from ._tables import listed
+from ._console import NOTHING, console, say, spinner
+from ._options import Exclude, Inputs, Quiet, Seed, TablePath, Target, Where
 
-_BAD_INPUT, _NO_LAW = 2, 3
+if TYPE_CHECKING:
+    from ..tables import Table
 
 
 def discover(
-    path: Annotated[Path, typer.Argument(help="A table: CSV, TSV or Parquet, also in gzip.")],
-    target: Annotated[str, typer.Option(help="Column to find a law of.")],
-    inputs: Annotated[
-        list[str] | None, typer.Option(help="Columns it may depend on, as T,V; all by default.")
-    ] = None,
-    exclude: Annotated[list[str] | None, typer.Option(help="Columns to leave out, as a,b.")] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(help="Only rows with state=treated; also with != < <= > >=. Repeatable."),
-    ] = None,
+    path: TablePath,
+    target: Target,
+    inputs: Inputs = None,
+    exclude: Exclude = None,
+    where: Where = None,
     report: Annotated[Path | None, typer.Option(help="Write a page with plots, in HTML.")] = None,
     json: Annotated[Path | None, typer.Option(help="Write the law, for Law.load().")] = None,
     constant: Annotated[
@@ -50,51 +38,45 @@ def discover(
         float | None, typer.Option(min=0, help="Relative error of the target, if it is known.")
     ] = None,
     time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds to search.")] = 60.0,
-    seed: Annotated[int, typer.Option(min=0, help="Of all random choices.")] = 0,
-    quiet: Annotated[bool, typer.Option(help="Print the law only.")] = False,
+    seed: Seed = 0,
+    quiet: Quiet = False,
 ) -> None:
     """Find the law in a table: a formula for one column in the others, with error bars."""
-    out = Console(soft_wrap=True)
-    with _clear_errors():
-        table = _table(path, target, inputs, exclude, where, constant)
-        options: dict[str, Any] = {
-            "positive": _columns(positive, table, "--positive"),
-            "periodic": _columns(periodic, table, "--periodic"),
-            "forbid": listed(forbid, []),
-        }
-        if noise is not None:
-            options["noise"] = noise
-        with spinner(quiet) as progress:
-            law = discovery.discover(
-                table,
-                time_limit=time_limit,
-                seed=seed,
-                progress=progress,
-                **options,
-            )
-        _print(out, law, table, quiet)
-        if json is not None:
-            law.save(json)
-        if report is not None:
-            from ..report import write_report
+    from .. import discovery
+    from ..discovery.law import short
+    from ._tables import listed
 
-            write_report(law, report, table.X, table.y, table.notes)
+    table = _table(path, target, inputs, exclude, where, constant)
+    options: dict[str, Any] = {
+        "positive": _columns(positive, table, "--positive"),
+        "periodic": _columns(periodic, table, "--periodic"),
+        "forbid": listed(forbid, []),
+    }
+    if noise is not None:
+        options["noise"] = noise
+    with spinner(quiet) as progress:
+        law = discovery.discover(
+            table,
+            time_limit=time_limit,
+            seed=seed,
+            progress=progress,
+            **options,
+        )
+    out = console()
+    say(out, f"{law.target} = {short(law.rounded())}" if quiet else law.summary())
+    for note in () if quiet else table.notes:
+        say(out, f"note: {note}", "dim")
+    if json is not None:
+        law.save(json)
+    if report is not None:
+        from ..report import write_report
+
+        write_report(law, report, table.X, table.y, table.notes)
     for kind, file in (("report", report), ("law", json)):
         if file is not None and not quiet:
-            out.print(f"{kind}: {file}", highlight=False, markup=False)
+            say(out, f"{kind}: {file}")
     if not law.found:
-        raise typer.Exit(_NO_LAW)
-
-
-@contextlib.contextmanager
-def _clear_errors() -> Iterator[None]:
-    try:
-        yield
-    except (ValueError, TypeError, OSError, ImportError) as error:
-        Console(stderr=True, soft_wrap=True).print(
-            f"[bold red]error:[/] {escape(' '.join(str(error).split()))}", highlight=False
-        )
-        raise typer.Exit(_BAD_INPUT) from error
+        raise typer.Exit(NOTHING)
 
 
 def _table(
@@ -102,19 +84,17 @@ def _table(
     target: str,
     inputs: list[str] | None,
     exclude: list[str] | None,
-    conditions: list[str] | None,
+    where: list[str] | None,
     constants: list[str] | None,
 ) -> Table:
-    frame = read_table(path)
-    frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
-    names = list(frame.columns)
-    words = ("--target", "--inputs", "--exclude")
-    chosen = select_columns(names, target, listed(inputs, names), listed(exclude, names), words)
-    frame, fixed = rows_where(frame, conditions or [], "--where")
-    left = [target, *(name for name in chosen if name not in fixed)]
-    wanted = chosen if inputs else None
+    from ..tables import prepare
+    from ._tables import read_chosen
+
+    chosen = read_chosen(path, target, inputs, exclude, where)
+    left = [name for name in chosen.frame.columns if name in (target, *chosen.inputs)]
+    wanted = chosen.inputs if chosen.named else None
     known = dict(map(_constant, constants or []))
-    return prepare(frame[left], target, names=wanted, constants=known)
+    return prepare(chosen.frame[left], target, names=wanted, constants=known)
 
 
 def _constant(text: str) -> tuple[str, float]:
@@ -128,21 +108,12 @@ def _constant(text: str) -> tuple[str, float]:
 
 
 def _columns(given: list[str] | None, table: Table, option: str) -> list[str]:
+    from .._core.checks import choice
+    from ._tables import listed
+
     names = list(table.names.columns)
     for name in (wanted := listed(given, names)):
         if name in table.dropped:
             raise ValueError(f"{option} names {name!r}, which is left out: {table.dropped[name]}")
         choice(name, names, option)
     return wanted
-
-
-def _print(out: Console, law: Law, table: Table, quiet: bool) -> None:
-    def say(text: str, style: str | None = None) -> None:
-        out.print(text, style=style, highlight=False, markup=False)
-
-    if quiet:
-        say(f"{law.target} = {short(law.rounded())}")
-        return
-    say(law.summary())
-    for note in table.notes:
-        say(f"note: {note}", "dim")

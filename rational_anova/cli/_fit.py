@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-import pandas as pd
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from .._core.checks import choice
-from .._core.files import write_whole
-from ..tabular import RANClassifier, RANRegressor
-from ._card import Facts, card, effects_of, number
-from ._demo import spinner
-from ._tables import listed, read_inputs
-from ._tasks import TASKS, Task, held_out, scores, task_of
+from ._console import console, say, spinner
+from ._options import Exclude, Inputs, Quiet, Seed, TablePath, Target, Where
 
-_BAD_INPUT = 2
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
+    from ._card import Facts
+    from ._tasks import Task
+
 _TOP = 10  # effects that are printed
 
 
 def fit(
-    path: Annotated[Path, typer.Argument(help="A table: CSV, TSV or Parquet, also in gzip.")],
-    target: Annotated[str, typer.Option(help="Column to predict.")],
+    path: TablePath,
+    target: Target,
+    inputs: Inputs = None,
+    exclude: Exclude = None,
+    where: Where = None,
     task: Annotated[str, typer.Option(help="auto, regression or classification.")] = "auto",
-    drop: Annotated[list[str] | None, typer.Option(help="Columns to leave out, as a,b.")] = None,
     category: Annotated[
         list[str] | None, typer.Option(help="Columns of numbers that are names, as zip,code.")
     ] = None,
@@ -47,7 +44,7 @@ def fit(
         list[str] | None, typer.Option(help="Inputs that only raise or lower, as age=+1,price=-1.")
     ] = None,
     test: Annotated[float, typer.Option(min=0, max=0.9, help="Share of rows to hold out.")] = 0.2,
-    seed: Annotated[int, typer.Option(min=0, help="Of all random choices.")] = 0,
+    seed: Seed = 0,
     refit: Annotated[
         bool, typer.Option(help="Fit again on all rows once the held-out rows have judged.")
     ] = True,
@@ -55,49 +52,45 @@ def fit(
     card_path: Annotated[
         Path | None, typer.Option("--card", help="Where to write the card; beside the model.")
     ] = None,
-    quiet: Annotated[bool, typer.Option(help="Print nothing but errors.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Fit a model to a table, judge it on rows it has not seen, and write it with a card."""
     options = {
-        "target": target, "task": task, "drop": drop, "category": category, "date": date,
-        "pairs": pairs, "depth": depth, "monotone": monotone, "test": test, "seed": seed,
-        "no-refit": not refit, "out": out, "card": card_path,
+        "target": target, "inputs": inputs, "exclude": exclude, "where": where, "task": task,
+        "category": category, "date": date, "pairs": pairs, "depth": depth, "monotone": monotone,
+        "test": test, "seed": seed, "no-refit": not refit, "out": out, "card": card_path,
     }  # fmt: skip
-    console = Console(soft_wrap=True, quiet=quiet)
-    with clear_errors():
-        frame, y, notes = read_inputs(path, target, drop or [], category or [], date or [])
-        what = task_of(y, choice(task, TASKS, "--task"))
-        model = _model(what, pairs, depth, monotone, list(frame.columns), seed)
-        start = time.monotonic()
-        with spinner(quiet) as progress:
-            held = held_out(what, test, seed)
-            fitted = _fitted(model, frame, what.y, ~held, progress)
-            found = scores(model, frame[held], what.y[held], what.y[~held]) if held.any() else {}
-            again = bool(refit and held.any())
-            if again:
-                fitted = _fitted(model, frame, what.y, np.ones(len(held), bool), progress)
-        fitted.target_name_ = target
-        facts = Facts(
-            path.name, target, len(frame), int(held.sum()), again, what.name, what.why, found,
-            time.monotonic() - start, notes, command(path, options),
-        )  # fmt: skip
-        _print(console, facts, fitted)
-        fitted.save(out)
-        beside = card_path or out.with_name(f"{out.stem}.card.md")
-        write_whole(beside, card(facts, fitted, frame).encode())
-    console.print(f"model: {out}\ncard: {beside}", highlight=False, markup=False)
+    import numpy as np
 
+    from .._core.checks import choice
+    from .._core.files import write_whole
+    from ._card import Facts, card
+    from ._tables import read_chosen, read_inputs
+    from ._tasks import TASKS, held_out, scores, task_of
 
-@contextlib.contextmanager
-def clear_errors() -> Iterator[None]:
-    """End in one line and the code for bad input where something is wrong."""
-    try:
-        yield
-    except (ValueError, TypeError, KeyError, OSError, ImportError) as error:
-        Console(stderr=True, soft_wrap=True).print(
-            f"[bold red]error:[/] {escape(' '.join(str(error).split()))}", highlight=False
-        )
-        raise typer.Exit(_BAD_INPUT) from error
+    chosen = read_chosen(path, target, inputs, exclude, where)
+    frame, y, notes = read_inputs(chosen, target, category, date)
+    what = task_of(y, choice(task, TASKS, "--task"))
+    model = _model(what, pairs, depth, monotone, list(frame.columns), seed)
+    start = time.monotonic()
+    with spinner(quiet) as progress:
+        held = held_out(what, test, seed)
+        fitted = _fitted(model, frame, what.y, ~held, progress)
+        found = scores(model, frame[held], what.y[held], what.y[~held]) if held.any() else {}
+        again = bool(refit and held.any())
+        if again:
+            fitted = _fitted(model, frame, what.y, np.ones(len(held), bool), progress)
+    fitted.target_name_ = target
+    facts = Facts(
+        path.name, target, len(frame), int(held.sum()), again, what.name, what.why, found,
+        time.monotonic() - start, notes, command(path, options),
+    )  # fmt: skip
+    shown = console(quiet)
+    _print(shown, facts, fitted)
+    fitted.save(out)
+    beside = card_path or out.with_name(f"{out.stem}.card.md")
+    write_whole(beside, card(facts, fitted, frame).encode())
+    say(shown, f"model: {out}\ncard: {beside}")
 
 
 def command(path: Path, options: dict[str, Any]) -> str:
@@ -116,6 +109,10 @@ def _model(
     task: Task, pairs: int | None, depth: str, monotone: list[str] | None, names: list[str],
     seed: int,
 ) -> Any:  # fmt: skip
+    from .._core.checks import choice
+    from ..tabular import RANClassifier, RANRegressor
+    from ._tables import listed
+
     signs = {}
     for text in listed(monotone, []):
         name, _, sign = text.rpartition("=")
@@ -139,28 +136,33 @@ def _fitted(
         del vars(model)["_reporter"]
 
 
-def _print(console: Console, facts: Facts, model: Any) -> None:
-    def say(name: str, text: str) -> None:
-        console.print(f"{name:<12}{text}", highlight=False, markup=False)
+def _print(out: Console, facts: Facts, model: Any) -> None:
+    from rich.markup import escape
+    from rich.table import Table
 
-    say("table", f"{facts.table}: {facts.rows} rows, {model.n_features_in_} inputs")
-    say("task", f"{facts.task}: {facts.why}")
+    from ._card import effects_of, number
+
+    def line(name: str, text: str) -> None:
+        say(out, f"{name:<12}{text}")
+
+    line("table", f"{facts.table}: {facts.rows} rows, {model.n_features_in_} inputs")
+    line("task", f"{facts.task}: {facts.why}")
     if facts.scores:
         table = Table("", "model", facts.baseline, title=f"{facts.held} rows held out")
         for name, both in facts.scores.items():
             table.add_row(name, *map(number, both))
-        console.print(table)
-        say("fit", f"on all {facts.rows} rows" if facts.refitted else "without the held-out rows")
+        out.print(table)
+        line("fit", f"on all {facts.rows} rows" if facts.refitted else "without the held-out rows")
     else:
-        say("held out", "no rows: nothing is known of the error on new rows")
+        line("held out", "no rows: nothing is known of the error on new rows")
     shown = effects_of(model)
     table = Table("effect", "share", title="effects")
     table.columns[1].justify = "right"
     for name, share, _ in shown[:_TOP]:
         table.add_row(escape(name), f"{share:.1%}")
-    console.print(table)
+    out.print(table)
     if len(shown) > _TOP:
-        say("", f"and {len(shown) - _TOP} more, in the card")
-    say("time", f"{facts.seconds:.1f} s")
+        line("", f"and {len(shown) - _TOP} more, in the card")
+    line("time", f"{facts.seconds:.1f} s")
     for note in facts.notes:
-        console.print(f"note: {note}", style="dim", highlight=False, markup=False)
+        say(out, f"note: {note}", "dim")

@@ -3,47 +3,57 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-import pandas as pd
 import typer
 
-from .._core.files import write_whole
-from .._core.records import load_kind
-from ..tables import read_table
-from ..tabular import RANClassifier
-from ._fit import clear_errors
-from ._tables import as_fitted
+from ._options import Exclude, Inputs, TablePath, Where
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="A model written by ran fit, or by save().")],
-    path: Annotated[Path, typer.Argument(help="A table: CSV, TSV or Parquet, also in gzip.")],
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A model written by ran fit, or by save().")
+    ],
+    path: TablePath,
+    inputs: Inputs = None,
+    exclude: Exclude = None,
+    where: Where = None,
     out: Annotated[Path | None, typer.Option(help="Where to write; printed if left out.")] = None,
-    proba: Annotated[bool, typer.Option(help="And the probability of each class.")] = False,
+    proba: Annotated[bool, typer.Option("--proba", help="And the probability of each class.")] = (
+        False
+    ),
     std: Annotated[
-        bool, typer.Option(help="And how uncertain the mean is (standard deviation).")
+        bool, typer.Option("--std", help="And how uncertain the mean is (standard deviation).")
     ] = False,
-    explain: Annotated[bool, typer.Option(help="And what each effect adds.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="And what each effect adds.")] = False,
 ) -> None:
     """Predict the rows of a table with a saved model; columns that it does not know are ignored."""
-    with clear_errors():
-        found = load_kind(model, "estimator")
-        frame = read_table(path)
-        frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
-        result = predictions(found, as_fitted(frame, found), proba, std, explain)
-        text = result.to_csv(index=False)
-        if out is not None:
-            write_whole(out, text.encode())
-        else:
-            typer.echo(text, nl=False)
+    from .._core.files import write_whole
+    from .._core.records import load_kind
+    from ._tables import as_fitted, read_chosen
+
+    found = load_kind(model, "estimator")
+    chosen = read_chosen(path, None, inputs, exclude, where)
+    result = predictions(found, as_fitted(chosen.frame[chosen.inputs], found), proba, std, explain)
+    text = result.to_csv(index=False)
+    if out is not None:
+        write_whole(out, text.encode())
+    else:
+        typer.echo(text, nl=False)
 
 
 def predictions(
     model: Any, frame: pd.DataFrame, proba: bool, std: bool, explain: bool
 ) -> pd.DataFrame:
     """Return predictions and what goes with them, a row for each row of the table."""
+    import numpy as np
+    import pandas as pd
+
+    from ..tabular import RANClassifier
+
     X: Any = frame if hasattr(model, "feature_names_in_") else frame.to_numpy()
     classes = isinstance(model, RANClassifier)
     if proba and not classes:

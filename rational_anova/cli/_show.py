@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import sympy
 
 _SMALL = 200  # parameters, up to which a formula is printed
 
 
 def show(path: str | os.PathLike[str]) -> None:
     """Print what a file holds: its kind and version, and a summary of the object."""
-    from rich.console import Console
-
     from .._core.records import built, open_file
+    from ._console import console, say
 
     found = open_file(path)
     version, library = found.header["version"], found.header["library"]
@@ -23,14 +25,13 @@ def show(path: str | os.PathLike[str]) -> None:
     else:
         lines = built(found).summary()
     head = f"{found.kind}, version {version}, written by rational-anova {library}"
-    Console(soft_wrap=True).print(f"{head}\n{lines}", highlight=False, markup=False)
+    say(console(), f"{head}\n{lines}")
 
 
 def _network(model: Any) -> str:
     from ..budgets import count_parameters
     from ..networks import RAN
     from ..units import RationalUnit
-    from ._formulas import readable
 
     count = count_parameters(model)
     lines = [repr(model), f"{count:,} parameters"]
@@ -53,3 +54,15 @@ def _places(plan: Any) -> str:
     lines = [f"  {entry['name']}: {entry['class']}" for entry in places]
     head = f"the plan of a surgery with {len(places)} places; ra.reapply_ does it again"
     return "\n".join([head, *lines])
+
+
+def readable(formula: sympy.Expr, digits: int) -> str:
+    """Return a formula with all numbers rounded, log(1 + exp(q)) as softplus(q)."""
+    import sympy
+
+    named = formula.replace(
+        lambda part: part.func is sympy.log and (part.args[0] - 1).func is sympy.exp,
+        lambda part: sympy.Function("softplus")((part.args[0] - 1).exp),
+    )
+    floats = named.atoms(sympy.Float)
+    return str(named.xreplace({number: sympy.Float(number, digits) for number in floats}))

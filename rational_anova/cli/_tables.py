@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from .._core.checks import choice
-from ..tables import as_dates, as_text, read_table, select_columns, typed_columns
+from ..tables import (
+    as_dates,
+    as_text,
+    read_table,
+    rows_where,
+    select_columns,
+    typed_columns,
+)
 
 
 def as_fitted(frame: pd.DataFrame, model: Any) -> pd.DataFrame:
@@ -47,17 +55,53 @@ def listed(texts: Sequence[str] | None, names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def read_inputs(
-    path: Path, target: str, drop: Sequence[str], category: Sequence[str], date: Sequence[str]
-) -> tuple[pd.DataFrame, pd.Series, list[str]]:
-    """Return inputs, target and what is to be said of them; columns are as typed, `a,b`."""
+@dataclass(frozen=True)
+class Chosen:
+    """What `--target`, `--inputs`, `--exclude` and `--where` choose of a table.
+
+    Args:
+        frame: the rows that meet the conditions, with all columns.
+        inputs: the columns that are inputs, in order.
+        named: whether `--inputs` named them.
+    """
+
+    frame: pd.DataFrame
+    inputs: list[str]
+    named: bool
+
+
+def read_chosen(
+    path: Path,
+    target: str | None,
+    inputs: Sequence[str] | None,
+    exclude: Sequence[str] | None,
+    where: Sequence[str] | None,
+) -> Chosen:
+    """Read a table and choose of it; options are as typed, columns as `a,b`."""
     frame = read_table(path)
     frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
     names = list(frame.columns)
-    words = ("--target", "--inputs", "--drop")
-    inputs = select_columns(names, target, exclude=listed(drop, names), words=words)
-    texts = _known(category, inputs, "--category")
-    dates = _known(date, inputs, "--date")
+    chosen = known(inputs, names, "--inputs")
+    if target in chosen:
+        raise ValueError(f"--inputs names the target {target!r}; leave it out of them")
+    words = ("--target", "--inputs", "--exclude")
+    left = select_columns(names, target, chosen, listed(exclude, names), words)
+    frame, fixed = rows_where(frame, where or [], "--where")
+    if target is not None and not chosen:
+        # What is the same in every row explains nothing; a model that is there may still want it.
+        left = [name for name in left if name not in fixed]
+    return Chosen(frame, left, bool(chosen))
+
+
+def read_inputs(
+    chosen: Chosen, target: str, category: Sequence[str] | None, date: Sequence[str] | None
+) -> tuple[pd.DataFrame, pd.Series, list[str]]:
+    """Return inputs, target and what is to be said of them."""
+    frame, inputs = chosen.frame, chosen.inputs
+    if not inputs:
+        raise ValueError(f"the table has no column but the target {target!r} to predict it from")
+    texts = known(category, inputs, "--category")
+    dates = known(date, inputs, "--date")
     notes = []
     gaps = frame[target].isna()
     if gaps.all():
@@ -82,9 +126,12 @@ def _doubts(frame: pd.DataFrame) -> list[str]:
         elif values == 1 and not column.isna().any():
             notes.append(f"{name} is the same in all rows and says nothing")
         elif values == len(column) > 20 and column.dtype == object:
-            notes.append(f"{name} is different in every row; if it only names rows, --drop {name}")
+            notes.append(
+                f"{name} is different in every row; if it only names rows, --exclude {name}"
+            )
     return notes
 
 
-def _known(given: Sequence[str], names: Sequence[str], option: str) -> list[str]:
+def known(given: Sequence[str] | None, names: Sequence[str], option: str) -> list[str]:
+    """Return the names that an option lists, if there are such columns."""
     return [choice(name, names, option) for name in listed(given, names)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -51,12 +52,22 @@ def apply(
     return result
 
 
-@torch.compiler.assume_constant_result
+def _constant(function: Callable[[], bool]) -> Callable[[], bool]:
+    """Tell the compiler to take the result for a constant.
+
+    That is all `torch.compiler.assume_constant_result` does, but it imports the compiler for it,
+    which takes longer than torch itself.
+    """
+    vars(function)["_dynamo_marked_constant"] = True
+    return function
+
+
+@_constant
 def _off() -> bool:
     return kernels.asked() == "off"
 
 
-@torch.compiler.assume_constant_result
+@_constant
 def _transformed() -> bool:
     """Say whether a transform of torch.func is active."""
     return torch._C._are_functorch_transforms_active()

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import sympy
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -69,13 +68,24 @@ def _gelu_tanh_slope(z: Tensor) -> Tensor:
     return torch.sigmoid(w) * (1 + 2 * _TANH_SCALE * z * (1 + 3 * _TANH_CUBE * square) * rest)
 
 
-def _gelu_tanh_expression(z: Any) -> Any:
+def _gelu_tanh_expression(sympy: Any, z: Any) -> Any:
     cube = sympy.Rational("0.044715") * z**3
     return z * (1 + sympy.tanh(sympy.sqrt(2 / sympy.pi) * (z + cube))) / 2
 
 
 def _quick_gelu_slope(z: Tensor) -> Tensor:
     return _silu_slope(_QUICK * z)
+
+
+def _formula(form: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    """Return the form as a function of z alone; sympy, slow to import, waits for the first call."""
+
+    def expression(z: Any) -> Any:
+        import sympy
+
+        return form(sympy, z)
+
+    return expression
 
 
 def _base(name: str) -> Base:
@@ -91,32 +101,46 @@ BASES: dict[str, Base] = {
     entry.name: entry
     for entry in (
         Base("identity", _same, torch.ones_like, _same),
-        Base("zero", torch.zeros_like, torch.zeros_like, lambda z: sympy.Integer(0)),
+        Base(
+            "zero", torch.zeros_like, torch.zeros_like, _formula(lambda sympy, z: sympy.Integer(0))
+        ),
         Base("mean", _same, torch.ones_like, _same),
         Base(
             "gelu",
             functional.gelu,
             _gelu_slope,
-            lambda z: z * (1 + sympy.erf(z / sympy.sqrt(2))) / 2,
+            _formula(lambda sympy, z: z * (1 + sympy.erf(z / sympy.sqrt(2))) / 2),
             flops=4,
         ),
         # What GPT-2, Gemma and SigLIP have for GELU, and what CLIP has.
-        Base("gelu_tanh", _gelu_tanh, _gelu_tanh_slope, _gelu_tanh_expression, flops=7),
+        Base("gelu_tanh", _gelu_tanh, _gelu_tanh_slope, _formula(_gelu_tanh_expression), flops=7),
         Base(
             "quick_gelu",
             lambda z: z * torch.sigmoid(_QUICK * z),
             _quick_gelu_slope,
-            lambda z: z / (1 + sympy.exp(-sympy.Rational("1.702") * z)),
+            _formula(lambda sympy, z: z / (1 + sympy.exp(-sympy.Rational("1.702") * z))),
             flops=5,
         ),
-        Base("silu", functional.silu, _silu_slope, lambda z: z / (1 + sympy.exp(-z)), flops=4),
+        Base(
+            "silu",
+            functional.silu,
+            _silu_slope,
+            _formula(lambda sympy, z: z / (1 + sympy.exp(-z))),
+            flops=4,
+        ),
         Base(
             "relu",
             torch.relu,
             lambda z: (z > 0).to(z.dtype),
-            lambda z: sympy.Max(z, 0),
+            _formula(lambda sympy, z: sympy.Max(z, 0)),
             flops=1,
         ),
-        Base("tanh", torch.tanh, lambda z: 1 - torch.tanh(z) ** 2, sympy.tanh, flops=1),
+        Base(
+            "tanh",
+            torch.tanh,
+            lambda z: 1 - torch.tanh(z) ** 2,
+            _formula(lambda sympy, z: sympy.tanh(z)),
+            flops=1,
+        ),
     )
 }

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import sympy
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -126,7 +125,18 @@ def _abs_slope(q: Tensor) -> Tensor:
     return torch.sign(torch.sign(q) + 0.5)  # 1 at q = 0; torch.where takes ten times as long
 
 
-def _half_sum_root(q: Any) -> Any:
+# Sympy is slow to import, and only formulas need it.
+
+
+def _softplus_expression(q: Any) -> Any:
+    import sympy
+
+    return sympy.log(1 + sympy.exp(q))
+
+
+def _squareplus_expression(q: Any) -> Any:
+    import sympy
+
     return (q + sympy.sqrt(q**2 + 1)) / 2
 
 
@@ -138,11 +148,11 @@ DENOMINATORS: dict[str, Denominator] = {
             "softplus",
             _softplus,
             torch.sigmoid,
-            lambda q: sympy.log(1 + sympy.exp(q)),
+            _softplus_expression,
             eps=1e-6,
             flops=3,
         ),
-        Denominator("squareplus", _squareplus, _squareplus_slope, _half_sum_root, flops=5),
+        Denominator("squareplus", _squareplus, _squareplus_slope, _squareplus_expression, flops=5),
         Denominator(
             "square",
             torch.square,
@@ -151,7 +161,7 @@ DENOMINATORS: dict[str, Denominator] = {
             rational=True,
             start=_ALIVE,
         ),
-        Denominator("abs", _abs, _abs_slope, sympy.Abs),
+        Denominator("abs", _abs, _abs_slope, abs),
         Denominator(
             "sos",
             torch.square,

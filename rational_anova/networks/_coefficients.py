@@ -6,12 +6,13 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import sympy
 import torch
 
 from ..units import RationalUnit, number
 
 if TYPE_CHECKING:
+    import sympy
+
     from ._ran import RAN
 
 _EXACT = "_exact_numbers"

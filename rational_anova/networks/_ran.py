@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import sympy
 import torch
 from torch import Tensor, nn
 
@@ -16,9 +15,9 @@ from ..topology import Topology
 from ..units import Rational1d, Rational2d, number, symbols
 from ._plots import plot_anova
 from ._snapping import Snaps, auto_rational
-from ._symbolic import symbolic_formula
 
 if TYPE_CHECKING:
+    import sympy
     from matplotlib.figure import Figure
 
 READOUTS = ("auto", "sum", "linear")
@@ -278,6 +277,8 @@ class RAN(nn.Module):
         Args:
             names: names or symbols of the inputs; x0, x1, ... by default.
         """
+        import sympy
+
         inputs = symbols(names, self.in_features)
         terms: list[sympy.Expr] = []
         if self.main is not None:
@@ -356,6 +357,8 @@ class RAN(nn.Module):
             >>> net.symbolic_formula(names=["t"])
             2*t/(t**2 + 2)
         """
+        from ._symbolic import symbolic_formula
+
         return symbolic_formula(self, X, simplify, names)
 
     def plot_anova(

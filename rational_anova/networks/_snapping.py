@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import sympy
 import torch
 from torch import Tensor
 
 from .._core import checks as check
-from ..symbols import snap
 from ..tables import read_tensor
 from ._coefficients import Coefficient, Key, coefficients, remember
 from ._trial import Trial
 
 if TYPE_CHECKING:
+    import sympy
+
     from ._ran import RAN
 
 
@@ -72,6 +72,8 @@ class Search(Trial):
 
     def _fold_gates(self) -> None:
         """Put gates of units with base zero into the numerators: gate p/d has a scale too many."""
+        import sympy
+
         place = {(each.parameter, each.place): n for n, each in enumerate(self.places)}
         for n, each in enumerate(self.places):
             unit = getattr(self.model, each.parameter.partition(".")[0])
@@ -92,6 +94,8 @@ class Search(Trial):
 
     def _wholes(self, reach: Tensor) -> Iterator[tuple[int, Any]]:
         """Gates that may be open or shut, and weights that may be one."""
+        import sympy
+
         for n in self._order("gate", "weight"):
             for value in (1, 0) if self.places[n].part == "gate" else (1,):
                 if abs(float(self.theta[n]) - value) <= reach[n]:
@@ -99,6 +103,8 @@ class Search(Trial):
 
     def _zeros(self, reach: Tensor) -> Iterator[tuple[int, Any]]:
         """Coefficients that may be zero, those that cost least first."""
+        import sympy
+
         cost = torch.where(self.theta == 0, 0.0, self.theta.abs() / reach).tolist()
         for n in sorted(self._order(), key=lambda n: max(cost[n], _CHEAP)):
             if cost[n] <= 1:
@@ -106,6 +112,8 @@ class Search(Trial):
 
     def _unseen(self, reach: Tensor) -> Iterator[tuple[int, Any]]:
         """Coefficients that may be anything: round numbers near them."""
+        import sympy
+
         for n in self._order():
             value = float(self.theta[n])
             if reach[n] == torch.inf and value:
@@ -115,6 +123,7 @@ class Search(Trial):
 
     def _simple(self, reach: Tensor) -> Iterator[tuple[int, Any]]:
         """Coefficients next to a simple number, the shortest number first."""
+
         found = []
         for n in self._order():
             value = float(self.theta[n])
@@ -201,6 +210,7 @@ class Snaps:
 
 def auto_rational(model: RAN, X: Any, y: Any, precision: float, constants: Sequence[str]) -> Snaps:
     """See `RAN.auto_rational`."""
+
     if check.nonnegative(precision, "precision") >= 1:
         raise ValueError(f"precision must be below 1, got {precision}")
     snap(1.0, 0.0, constants)  # an unknown name is an error even where nothing would ask for it
@@ -263,6 +273,8 @@ def _without_data(
     constants: Sequence[str],
 ) -> tuple[dict[int, sympy.Expr], dict[int, str]]:
     """Snap each coefficient on its own, moved by no more than `precision` of its size."""
+    import sympy
+
     trained = {name for name, p in model.named_parameters() if p.requires_grad}
     largest: dict[Any, float] = {}
     for place, value in zip(places, values.tolist(), strict=True):

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
-from scipy.stats import chi2
 from torch import Tensor
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
@@ -177,6 +176,8 @@ class Trial:
 
     def verdict(self, theta: Tensor) -> str:
         """Say why the data do not allow a point; nothing if they do."""
+        from scipy.stats import chi2  # slow to import
+
         moved, squares = self.moved(theta), self.squares(theta)
         if not moved <= self.precision + self.grain:
             return f"would move predictions by {moved:.1e} of the spread"

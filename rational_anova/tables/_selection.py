@@ -19,7 +19,7 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 
 def select_columns(
     names: Sequence[str],
-    target: str,
+    target: str | None,
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     words: tuple[str, str, str] = ("target", "include", "exclude"),
@@ -28,7 +28,7 @@ def select_columns(
 
     Args:
         names: of all columns.
-        target: is never among them.
+        target: is never among them; None if there is none.
         include: columns to use; all by default.
         exclude: columns to leave out.
         words: what the user calls the three, for the errors.
@@ -36,7 +36,8 @@ def select_columns(
     >>> select_columns(["id", "T", "V", "P"], "P", exclude=["id"])
     ['T', 'V']
     """
-    choice(target, names, words[0])
+    if target is not None:
+        choice(target, names, words[0])
     chosen = [choice(name, names, words[1]) for name in include]
     gone = [choice(name, names, words[2]) for name in exclude]
     for name in (target, *chosen):

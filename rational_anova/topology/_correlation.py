@@ -6,7 +6,7 @@ import numpy as np
 
 from .._core.types import Array
 from ..tables import Numbers, read_target, standardise
-from ._pairs import Index, pairs_at, resolve_size
+from ._pairs import Index, largest, resolve_size
 
 _NEGLIGIBLE = 1e-10  # relative; below it a difference of two sums is rounding
 
@@ -18,14 +18,6 @@ def strongest_pairs(X: Array, y: Numbers | None, size: int | str) -> Index:  # (
     Z = standardise(X)
     matrix = _correlation(Z) if y is None else _interaction(Z, read_target(y, len(X)))
     return largest(matrix, count)
-
-
-def largest(matrix: Array, count: int) -> Index:  # (count, 2)
-    """The pairs (i, j) of the largest entries above the diagonal, in index order."""
-    features = len(matrix)
-    # Scores that are equal on paper differ in their last bits with the order of summation.
-    scores = np.round(matrix[np.triu_indices(features, 1)], 12)
-    return pairs_at(np.sort(np.argsort(-scores, kind="stable")[:count]), features)
 
 
 def _correlation(Z: Array) -> Array:  # (d, d)

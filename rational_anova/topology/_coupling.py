@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 from torch import Tensor, nn
 from torch.func import grad, jvp, vmap
 
 from .._core.checks import integer
-from ..tables import Numbers, read_matrix
-from ._correlation import largest
-from ._pairs import Index, resolve_size, sample
+from ._pairs import Index, largest, resolve_size, sample
+
+if TYPE_CHECKING:  # pandas waits until there is a table
+    from ..tables import Numbers
 
 Model: TypeAlias = Callable[[Tensor], Tensor]
 
@@ -51,6 +52,8 @@ def coupling(
     >>> coupling(lambda x: x[:, 0] * x[:, 1] + 5 * x[:, 2] ** 2, X, scale=False)[0]
     tensor([0., 1., 0.], dtype=torch.float64)
     """
+    from ..tables import read_matrix
+
     table = torch.from_numpy(read_matrix(X))
     count = len(table) if rows is None else min(integer(rows, "rows", 1), len(table))
     chosen = table[torch.from_numpy(sample(len(table), count, seed))].to(_like(model, X))

@@ -10,10 +10,10 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 from torch import Tensor
 
 from .._core.checks import integer
+from .._core.types import Array
 
 Index: TypeAlias = NDArray[np.int64]
 Pairs: TypeAlias = Iterable[Sequence[int]] | NDArray[np.integer] | Tensor
@@ -91,6 +91,14 @@ def pairs_at(ranks: Sequence[int] | Index, features: int) -> Index:  # (K,) -> (
     return np.stack([i, ranks - start[i] + i + 1], axis=1)
 
 
+def largest(matrix: Array, count: int) -> Index:  # (count, 2)
+    """The pairs (i, j) of the largest entries above the diagonal, in index order."""
+    features = len(matrix)
+    # Scores that are equal on paper differ in their last bits with the order of summation.
+    scores = np.round(matrix[np.triu_indices(features, 1)], 12)
+    return pairs_at(np.sort(np.argsort(-scores, kind="stable")[:count]), features)
+
+
 def sample(population: int, count: int, seed: int | Tensor) -> Index:  # (count,)
     """Draw `count` of the numbers 0..population - 1 without replacement, sorted."""
     value = seed.item() if isinstance(seed, (np.ndarray, Tensor)) and seed.ndim == 0 else seed
@@ -100,6 +108,8 @@ def sample(population: int, count: int, seed: int | Tensor) -> Index:  # (count,
 
 def neighbours(shape: tuple[int, int, int], radius: float) -> Index:  # (K, 2)
     """Pairs of entries of a (C, H, W) image at most `radius` pixels apart, in sorted order."""
+    from scipy.spatial import cKDTree
+
     positions = np.indices(shape)[1:].reshape(2, -1).T
     # Rounding in radius**2 must not lose a distance such as sqrt(13).
     tree, reach = cKDTree(positions), radius * (1 + 1e-12)

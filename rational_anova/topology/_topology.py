@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from torch import Tensor
 
 from .._core import codec
 from .._core.checks import integer, nonnegative
-from ..tables import Numbers, read_matrix
-from ._correlation import strongest_pairs
 from ._coupling import ROWS, Model, coupled_pairs, coupling
 from ._pairs import (
     Indices,
@@ -22,8 +20,10 @@ from ._pairs import (
     resolve_size,
     sample,
 )
-from ._residual import residual_pairs
 from ._terms import Terms
+
+if TYPE_CHECKING:  # pandas and scipy wait until pairs are chosen from data
+    from ..tables import Numbers
 
 
 @final
@@ -117,6 +117,9 @@ class Topology(Terms):
         >>> Topology.correlation(X, size=1).pairs
         ((0, 2),)
         """
+        from ..tables import read_matrix
+        from ._correlation import strongest_pairs
+
         table = read_matrix(X)
         return cls(table.shape[1], strongest_pairs(table, y, size))
 
@@ -147,6 +150,9 @@ class Topology(Terms):
         >>> Topology.residual(X, np.sin(X[:, 0]) + X[:, 1] * X[:, 4], size=1).pairs
         ((1, 4),)
         """
+        from ..tables import read_matrix
+        from ._residual import residual_pairs
+
         table = read_matrix(X)
         return cls(table.shape[1], residual_pairs(table, y, size, weight))
 

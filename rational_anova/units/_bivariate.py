@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import sympy
 import torch
 from torch import Tensor
 
@@ -16,6 +15,9 @@ from .._core.saveable import saveable
 from ..topology import Topology
 from ._symbolic import symbols
 from ._unit import Init, RationalUnit
+
+if TYPE_CHECKING:
+    import sympy
 
 Pairs = Topology | Sequence[tuple[int, int]]
 

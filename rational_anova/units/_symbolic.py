@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import mpmath
 import numpy as np
-import sympy
 import torch
 from torch import Tensor
 
 from ..functional import Form, Powers
 
+if TYPE_CHECKING:  # slow to import, and most units are never written as formulas
+    import sympy
+
 
 def symbols(names: Sequence[Any] | None, count: int) -> list[sympy.Symbol]:
     """Turn names into symbols, x0, x1, ... by default; symbols are taken as they are."""
+    import sympy
+
     if names is None:
         return [sympy.Symbol(f"x{n}") for n in range(count)]
     try:
@@ -37,6 +40,8 @@ def expression(
     gate: float | None,
 ) -> sympy.Expr:
     """Return r as a sympy expression of its inputs; coefficients that are zero are left out."""
+    import sympy
+
     total: Any = sympy.Integer(0)
     for top, bottom in zip(numerator, denominator, strict=True):
         d: Any = number(1 + form.eps)
@@ -52,11 +57,15 @@ def expression(
 
 def number(value: float) -> sympy.Expr:
     """Return integers as integers and the rest as floats, without loss."""
+    import sympy
+
     value = float(value)
     return sympy.Integer(int(value)) if value.is_integer() else sympy.Float(value)
 
 
 def _polynomial(coefficients: Sequence[Tensor], powers: Powers, inputs: Sequence[Any]) -> Any:
+    import sympy
+
     total: Any = sympy.Integer(0)
     for coefficient, row in zip(coefficients, powers, strict=True):
         if coefficient.item():
@@ -94,6 +103,8 @@ def roots(form: Form, denominator: Tensor) -> list[Tensor]:
 
 
 def _roots(form: Form, coefficients: Tensor) -> Tensor:
+    import mpmath
+
     d = np.polynomial.Polynomial([mpmath.mpf(1 + form.eps)])
     for part, powers in zip(form.split(coefficients), form.denominator, strict=True):
         q = [mpmath.mpf(0)] * (max(row[0] for row in powers) + 1)

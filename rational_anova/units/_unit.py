@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import sympy
 import torch
 from torch import Tensor, nn
 
@@ -16,6 +15,9 @@ from ..functional import BASES, DENOMINATORS, Form
 from ._fit import FitError
 from ._start import further_heads, start
 from ._symbolic import expression
+
+if TYPE_CHECKING:
+    import sympy
 
 Init = str | Callable[..., Tensor]
 

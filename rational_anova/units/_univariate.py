@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import sympy
 import torch
 from torch import Tensor
 
@@ -15,6 +14,9 @@ from .._core.saveable import saveable
 from . import _symbolic
 from ._symbolic import symbols
 from ._unit import Init, RationalUnit
+
+if TYPE_CHECKING:
+    import sympy
 
 
 @saveable

@@ -1,5 +1,6 @@
 """The command, as its user would call it."""
 
+import inspect
 import re
 import subprocess
 import sys
@@ -11,7 +12,8 @@ from matplotlib import image
 from typer.testing import CliRunner
 
 import rational_anova as ra
-from rational_anova.cli import app
+from rational_anova.cli import _show, app
+from rational_anova.cli._console import EXIT_CODES
 
 run = CliRunner().invoke
 ROOT = Path(__file__).parents[2]
@@ -41,14 +43,16 @@ def test_the_table_of_the_demo_is_made_by_its_program():
 
 
 def test_budget():
-    result = run(app, ["budget", "50000", "--inputs", "784", "--outputs", "10"])
+    result = run(app, ["budget", "50000", "--in-features", "784", "--out-features", "10"])
     assert result.exit_code == 0
     assert all(family in result.output for family in ("RAN", "DeepRAN", "MLP", "KAN", "KAF"))
     assert "50,008" in result.output
-    one = run(app, ["budget", "50000", "--inputs", "784", "--outputs", "10", "--family", "KAX"])
-    assert one.exit_code == 1
+    one = run(
+        app, ["budget", "50000", "--in-features", "784", "--out-features", "10", "--family", "KAX"]
+    )
+    assert one.exit_code == 2
     assert "family must be one of" in one.output
-    small = run(app, ["budget", "50", "--inputs", "784", "--outputs", "10"])
+    small = run(app, ["budget", "50", "--in-features", "784", "--out-features", "10"])
     assert small.exit_code == 0
     assert "smallest" in small.output
 
@@ -56,9 +60,9 @@ def test_budget():
 def test_version_and_bad_numbers():
     result = run(app, ["--version"])
     assert result.output.strip() == f"rational-anova {ra.__version__}"
-    bad = run(app, ["budget", "100", "--inputs", "0", "--outputs", "1"])
+    bad = run(app, ["budget", "100", "--in-features", "0", "--out-features", "1"])
     assert bad.exit_code == 2
-    assert "--inputs" in bad.output
+    assert "--in-features" in bad.output
 
 
 def test_show(tmp_path):
@@ -78,7 +82,7 @@ def test_wrong_files_end_in_one_line(tmp_path):
     odd = "[/x][bold]y.st"
     for name, message in ((path, "damaged"), (tmp_path / "missing", "no file"), (odd, odd)):
         result = run(app, ["show", str(name)])
-        assert result.exit_code == 1
+        assert result.exit_code == 2
         assert message in result.output
         assert "Traceback" not in result.output
 
@@ -91,13 +95,51 @@ def test_installed_command():
     assert all(word in result.stdout for word in ("demo", "discover", "budget", "show"))
 
 
-@pytest.mark.slow
-def test_import_is_light():
-    code = "import sys, rational_anova; print([m for m in ('matplotlib', 'typer') if m in sys.modules])"
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert result.stdout.strip() == "[]"
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (ValueError("3 is\nnot 4"), 2, "error: 3 is not 4"),
+        (FileNotFoundError("no file [x]"), 2, "error: no file [x]"),
+        (ra.Diverged("the loss is nan"), 2, "error: the loss is nan"),
+        (ValueError(), 2, "error: ValueError"),
+        (KeyError("x"), 1, "fault: KeyError: 'x'. This should not happen: please report it, with "
+                           "what `ran --debug ...` prints"),
+        (KeyboardInterrupt(), 130, "interrupted: nothing more was written"),
+    ],
+)  # fmt: skip
+def test_every_error_ends_in_one_line_and_a_code(monkeypatch, error, code, line):
+    def fail(path):
+        raise error
+
+    monkeypatch.setattr(_show, "show", fail)
+    result = run(app, ["show", "x"])
+    assert (result.exit_code, result.stderr, result.stdout) == (code, f"{line}\n", "")
+    debug = run(app, ["--debug", "show", "x"])
+    assert debug.exit_code == code
+    assert "Traceback" in debug.stderr
+    assert "in fail" in debug.stderr
+    assert debug.stderr.endswith(f"{line}\n")
+    assert "Traceback" in run(app, ["show", "x"], env={"RAN_DEBUG": "1"}).stderr
+
+
+def test_exit_codes_are_those_of_the_help_and_the_docs():
+    text = " ".join(run(app, ["--help"]).output.split())
+    page = (ROOT / "docs" / "commands.md").read_text()
+    for code, meaning in EXIT_CODES.items():
+        assert f"{code} {meaning}" in text
+        assert f"| {code} | {meaning} |" in page
+
+
+def test_commands_share_their_words():
+    shared = ("--inputs", "--exclude", "--where")
+    commands = {c.callback.__name__: inspect.signature(c.callback) for c in app.registered_commands}
+    for name in ("certify", "discover", "fit", "predict"):
+        found = commands[name].parameters
+        for option in shared:
+            text = found[option[2:]].annotation
+            assert text == option[2:].capitalize(), f"{name} {option} has words of its own"
+    page = (ROOT / "docs" / "commands.md").read_text()
+    assert all(f"`ran {name}`" in page for name in commands)
 
 
 def test_library_does_not_print(capsys):

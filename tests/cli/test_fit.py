@@ -43,7 +43,7 @@ def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("cli")
     frame().to_csv(place / "table.csv", index=False)
     for target, others in (("income", "ok,stars"), ("ok", "income,stars"), ("stars", "income,ok")):
-        result = run("fit", place / "table.csv", "--target", target, "--drop", others, "--category", "zip",
+        result = run("fit", place / "table.csv", "--target", target, "--exclude", others, "--category", "zip",
                      "--pairs", 2, "--out", place / f"{target}.ran")  # fmt: skip
         assert result.exit_code == 0, result.output
         (place / f"{target}.txt").write_text(result.output)
@@ -91,7 +91,7 @@ def test_card(folder):
     for part in ("# Model of income", "| age | number | 17 | 18", "| zip | category | 0 |",
                  "| since | date | 0 | 2020-01-01 00:00 to", "| RMSE |", "guess of the mean",
                  "fitted again on all rows", "does not extrapolate", "was not seen",
-                 "| rational-anova |", "--drop ok,stars --category zip --pairs 2 --out"):  # fmt: skip
+                 "| rational-anova |", "--exclude ok,stars --category zip --pairs 2 --out"):  # fmt: skip
         assert part in card, part
     assert re.search(r"Made on \d{4}-\d\d-\d\d in", card)
     assert "Classes: `no`, `yes`." in (folder / "ok.card.md").read_text()
@@ -99,14 +99,14 @@ def test_card(folder):
 
 def test_the_same_seed_gives_the_same_file(folder, tmp_path):
     for name in ("a.ran", "b.ran"):
-        result = run("fit", folder / "table.csv", "--target", "income", "--pairs", 0, "--drop", "ok",
+        result = run("fit", folder / "table.csv", "--target", "income", "--pairs", 0, "--exclude", "ok",
                      "--seed", 3, "--out", tmp_path / name, "--quiet")  # fmt: skip
         assert (result.exit_code, result.output) == (0, "")
     assert (tmp_path / "a.ran").read_bytes() == (tmp_path / "b.ran").read_bytes()
 
 
 def test_without_refit_and_without_test(folder, tmp_path):
-    common = ("fit", folder / "table.csv", "--target", "stars", "--task", "regression", "--drop", "ok,income",
+    common = ("fit", folder / "table.csv", "--target", "stars", "--task", "regression", "--exclude", "ok,income",
               "--pairs", 0, "--out", tmp_path / "m.ran", "--card", tmp_path / "deep" / "c.md")  # fmt: skip
     assert "without the held-out rows" in run(*common, "--no-refit").output
     assert "--no-refit" in (tmp_path / "deep" / "c.md").read_text()
@@ -123,7 +123,7 @@ def test_notes(tmp_path):
         "fit", tmp_path / "t.tsv", "--target", "income", "--pairs", 0, "--out", tmp_path / "m.ran"
     ).output
     assert "5 rows without income were left out" in text
-    assert "if it only names rows, --drop id" in text
+    assert "if it only names rows, --exclude id" in text
     assert "nothing is missing in all rows" in text
     assert "same is the same in all rows" in text
 
@@ -132,8 +132,12 @@ def test_notes(tmp_path):
     ("arguments", "message"),
     [
         (["--target", "incom"], "--target must be one of 'age', 'city', 'zip', 'since', 'income', 'ok', 'stars', got 'incom'; did you mean 'income'?"),
-        (["--target", "income", "--drop", "x"], "--drop must be one of"),
-        (["--target", "income", "--drop", "income"], "--drop leaves out the target"),
+        (["--target", "income", "--exclude", "x"], "--exclude must be one of"),
+        (["--target", "income", "--exclude", "income"], "--exclude leaves out 'income', which is asked for"),
+        (["--target", "income", "--inputs", "age,town"], "--inputs must be one of"),
+        (["--target", "income", "--inputs", "age,income"], "--inputs names the target 'income'"),
+        (["--target", "income", "--where", "city=Paris"], "no row meets --where 'city=Paris'; city has"),
+        (["--target", "income", "--drop", "ok"], "No such option: --drop"),
         (["--target", "income", "--category", "towns"], "--category must be one of"),
         (["--target", "income", "--date", "city"], "column 'city' is to be a date"),
         (["--target", "income", "--date", "zip"], "holds numbers such as"),

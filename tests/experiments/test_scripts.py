@@ -51,6 +51,7 @@ RECORDED = [ROOT / "experiments" / "results", ROOT / "benchmarks" / "results"]
         ["benchmarks.memory", "--smoke"],
         ["benchmarks.networks", "--smoke"],
         ["benchmarks.scaling", "--smoke"],
+        ["benchmarks.imports", "--smoke"],
     ],
     ids=lambda command: command[0],
 )

@@ -1,0 +1,100 @@
+"""What all commands say in one way: lines, progress, errors and exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+FAULT, BAD_INPUT, NOTHING, INTERRUPTED = 1, 2, 3, 130
+EXIT_CODES = {
+    0: "done",
+    FAULT: "a fault of the program",
+    BAD_INPUT: "bad options, files or data",
+    NOTHING: "no law found, or a pole in the box",
+    INTERRUPTED: "interrupted",
+}
+# What the library raises for values and files that it cannot take; the message has the way out.
+_INPUT = (ValueError, TypeError, OSError, ImportError)
+
+
+class Commands(TyperGroup):
+    """The commands of `ran`: whatever goes wrong in one ends in one line and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise  # whoever read our output has gone: typer ends quietly
+        except (Exception, KeyboardInterrupt) as error:
+            if hasattr(error, "exit_code"):  # of the command line itself, as for a missing option
+                raise
+            if ctx.params.get("debug"):
+                traceback.print_exception(error)
+            code = _explain(error)
+            raise typer.Exit(code) from error
+
+
+def _explain(error: BaseException) -> int:
+    """Print what went wrong in a line, and return the exit code."""
+    if isinstance(error, KeyboardInterrupt):
+        complain("interrupted", "nothing more was written")
+        return INTERRUPTED
+    own = type(error).__module__.partition(".")[0] == __name__.partition(".")[0]
+    if own or isinstance(error, _INPUT):
+        complain("error", str(error) or type(error).__name__)
+        return BAD_INPUT
+    complain(
+        "fault",
+        f"{type(error).__name__}: {error}. This should not happen: please report it, with what "
+        "`ran --debug ...` prints",
+    )
+    return FAULT
+
+
+def complain(word: str, text: str) -> None:
+    """Print a line on the error stream, whatever the text has in it."""
+    from rich.console import Console
+    from rich.markup import escape
+
+    Console(stderr=True, soft_wrap=True).print(
+        f"[bold red]{word}:[/] {escape(' '.join(text.split()))}", highlight=False
+    )
+
+
+def console(quiet: bool = False) -> Console:
+    """Return the console to print results on; lines are as long as they are."""
+    from rich.console import Console
+
+    return Console(soft_wrap=True, quiet=quiet)
+
+
+def say(out: Console, text: str, style: str | None = None) -> None:
+    """Print text as it is."""
+    out.print(text, style=style, highlight=False, markup=False)
+
+
+@contextlib.contextmanager
+def spinner(quiet: bool = False) -> Iterator[Callable[[str], None] | None]:
+    """Show the stage of the work, on the error stream of a terminal."""
+    if quiet:
+        yield None
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    err = Console(stderr=True)
+    off = not err.is_terminal
+    with Progress(*columns, console=err, transient=True, disable=off) as bar:
+        task = bar.add_task("searching")
+        yield lambda stage: bar.update(task, description=escape(str(stage)))
