@@ -13,10 +13,11 @@ from torch import Tensor, nn
 from torch.nn.modules.conv import _ConvNd
 
 from .. import serialization
+from .._core.modules import linear_map
 from ..budgets import FlopCount, count_flops, count_parameters
 from ..units import RationalUnit
 from . import _plan as record
-from ._places import Place, describe, find, linear_map, listening
+from ._places import Place, describe, find, listening
 from ._swap import SharedUnit, Swap
 
 Inputs = Tensor | Sequence[Any] | Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""optimizers."""
+"""Optimisers: Adam, L-BFGS and Levenberg-Marquardt behind one interface, and the group lasso."""
 
 from ._first_order import LBFGS as LBFGS
 from ._first_order import FirstOrder as FirstOrder
