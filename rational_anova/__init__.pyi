@@ -45,7 +45,6 @@ from .networks import RANFFNPlus as RANFFNPlus
 from .networks import preset as preset
 from .surgery import SurgeryReport as SurgeryReport
 from .surgery import load_converted as load_converted
-from .surgery import parameter_groups as parameter_groups
 from .surgery import reapply_ as reapply_
 from .surgery import replace_activations_ as replace_activations_
 from .surgery import replace_feed_forward_ as replace_feed_forward_
@@ -56,6 +55,7 @@ from .training import Diverged as Diverged
 from .training import History as History
 from .training import fit as fit
 from .training import fit_path as fit_path
+from .training import parameter_groups as parameter_groups
 from .training import prune as prune
 from .training import select_topology as select_topology
 from .training import sweep as sweep

@@ -129,11 +129,8 @@ def _fitted(
     model: Any, frame: pd.DataFrame, y: Any, rows: Any, progress: Callable[[str], None] | None
 ) -> Any:
     """Fit, and tell the stages."""
-    vars(model)["_reporter"] = lambda: progress
-    try:
-        return model.fit(frame[rows], y[rows])
-    finally:
-        del vars(model)["_reporter"]
+    callbacks = [] if progress is None else [lambda now: progress(now.stage)]
+    return model.fit(frame[rows], y[rows], callbacks=callbacks)
 
 
 def _print(out: Console, facts: Facts, model: Any) -> None:

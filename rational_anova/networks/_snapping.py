@@ -124,6 +124,8 @@ class Search(Trial):
     def _simple(self, reach: Tensor) -> Iterator[tuple[int, Any]]:
         """Coefficients next to a simple number, the shortest number first."""
 
+        from ..symbols import snap
+
         found = []
         for n in self._order():
             value = float(self.theta[n])
@@ -211,6 +213,8 @@ class Snaps:
 def auto_rational(model: RAN, X: Any, y: Any, precision: float, constants: Sequence[str]) -> Snaps:
     """See `RAN.auto_rational`."""
 
+    from ..symbols import snap
+
     if check.nonnegative(precision, "precision") >= 1:
         raise ValueError(f"precision must be below 1, got {precision}")
     snap(1.0, 0.0, constants)  # an unknown name is an error even where nothing would ask for it
@@ -274,6 +278,8 @@ def _without_data(
 ) -> tuple[dict[int, sympy.Expr], dict[int, str]]:
     """Snap each coefficient on its own, moved by no more than `precision` of its size."""
     import sympy
+
+    from ..symbols import snap
 
     trained = {name for name, p in model.named_parameters() if p.requires_grad}
     largest: dict[Any, float] = {}

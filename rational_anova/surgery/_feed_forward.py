@@ -8,10 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .._core.modules import linear_map
 from ..networks import RANFFN, RANFFNPlus
 from ..topology import Topology
 from ._activations import Where, listed, matches, refuse_converted
-from ._places import Place, bare, describe, find, linear_map, recognise
+from ._places import Place, bare, describe, find, recognise
 from ._report import Inputs, SurgeryReport, perform
 from ._swap import Swap
 

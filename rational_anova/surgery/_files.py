@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
+from .._core.modules import linear_map
 from ..networks import RANFFN, RANFFNPlus
 from ..units import Rational1d
 from . import _plan as record
-from ._places import Place, find, is_activation, linear_map, recognise
+from ._places import Place, find, is_activation, recognise
 from ._report import SurgeryReport, perform
 from ._swap import SharedUnit, Swap
 

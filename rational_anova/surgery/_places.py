@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .._core.modules import Linear, linear_map
 from ..functional import BASES
 from ..networks import RANFFN, RANFFNPlus
 from ..units import Rational1d, RationalUnit
@@ -183,16 +184,6 @@ _NAME = re.compile(r"act|nonlin|gelu|relu|silu|swish|tanh", re.I)
 
 
 @dataclass(frozen=True)
-class Linear:
-    """What is known of a linear map: its sizes, the axis of its features, and its weight."""
-
-    inputs: int
-    outputs: int
-    dim: int
-    weight: torch.Tensor
-
-
-@dataclass(frozen=True)
 class Place:
     """An activation in a model; `channels` is None where its width has not been seen.
 
@@ -229,18 +220,6 @@ def find(model: nn.Module) -> list[Place]:
         if not isinstance(holder, RationalUnit | SharedUnit) and not is_activation(holder)
         for place in _places(modules, path, holder)
     ]
-
-
-def linear_map(module: Any) -> Linear | None:
-    """Return the sizes of a linear map: of torch, of GPT-2's transposed kind, or a 1 x 1 kernel."""
-    weight = getattr(module, "weight", None)
-    if isinstance(module, nn.Linear):
-        return Linear(module.in_features, module.out_features, -1, module.weight)
-    if isinstance(module, nn.Conv2d) and module.kernel_size == (1, 1) and module.groups == 1:
-        return Linear(module.in_channels, module.out_channels, 1, module.weight)
-    if isinstance(weight, torch.Tensor) and weight.dim() == 2 and hasattr(module, "nf"):
-        return Linear(weight.shape[0], weight.shape[1], -1, weight)
-    return None
 
 
 def _places(modules: dict[str, nn.Module], path: str, holder: nn.Module) -> Iterator[Place]:

@@ -12,11 +12,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.conv import _ConvNd
 
+from .._core.modules import linear_map
 from .._core.saveable import class_name
 from ..budgets import FlopCount, count_flops, count_parameters
 from ..units import RationalUnit
 from . import _plan as record
-from ._places import Place, describe, find, linear_map, listening
+from ._places import Place, describe, find, listening
 from ._swap import SharedUnit, Swap
 
 Inputs = Tensor | Sequence[Any] | Mapping[str, Any]

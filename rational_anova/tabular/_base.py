@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from sklearn.utils.validation import (
 from threadpoolctl import threadpool_limits
 
 from .._core import checks as check
+from .._core.callbacks import Callback, ProgressBar, checked, stages
 from .._core.types import Array
 from ..tables import as_pandas, check_unique, default_names, from_tensor
 from ._files import SaveMixin
@@ -34,6 +36,7 @@ from .monotone import Proof, as_signs, proofs
 DEPTHS = ("shallow", "deep")
 # Whole weights of a larger mean are amounts (people, money), not how often a row was seen.
 REPEATS = 100
+Report = Callable[[str], bool]  # takes the name of a stage, says whether to stop
 
 
 class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimator):
@@ -126,7 +129,7 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
 
     # -- options
 
-    def _options(self, features: list[Feature]) -> Options:
+    def _options(self, features: list[Feature], report: Report | None) -> Options:
         check.choice(self.depth, DEPTHS, "depth")
         pairs = self.pairs
         allowed = None
@@ -157,11 +160,13 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
             pairs=most,
             refinements=check.integer(self.refinements, "refinements", 0),
             allowed=allowed,
-            report=self._reporter(),
+            report=report,
         )
 
-    def _reporter(self) -> Callable[[str], None] | None:
-        return (lambda stage: print(f"{type(self).__name__}: {stage}")) if self.verbose else None
+    def _watched(self, callbacks: Sequence[Callback] | None) -> AbstractContextManager[Any]:
+        """Enter callbacks, and the lines of `verbose`; gives what the fit calls with its stages."""
+        lines = (ProgressBar(),) if self.verbose else ()
+        return stages((*checked(callbacks), *lines))
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(1 << 31))

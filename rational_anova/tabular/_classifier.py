@@ -13,9 +13,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from .._core.callbacks import Callback
 from .._core.types import Array
 from ..tables import from_tensor
-from ._base import RANEstimator
+from ._base import RANEstimator, Report
 from ._fitting import learn_features, problem_of
 from .fit import Logistic, Loss, Softmax
 
@@ -36,7 +37,7 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         refinements: steps that move the heads, at most.
         random_state: seed of the halves on which pairs are judged, and of the posterior's draws.
         n_jobs: threads of the linear algebra; None leaves them as they are.
-        verbose: print the stages.
+        verbose: show the stages; for more see `callbacks` of `fit`.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -69,11 +70,27 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RANClassifier:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> RANClassifier:
         """Fit the effects to a table X and classes y; returns self.
 
-        Small whole numbers in `sample_weight` count as repeats of a row; others are relative.
+        Args:
+            X: the table.
+            y: one class for each row.
+            sample_weight: small whole numbers count as repeats of a row; others are relative.
+            callbacks: functions that are called with a `training.Progress` as each stage begins;
+                after one has returned True only what a model needs is done.
         """
+        with self._watched(callbacks) as report:
+            return self._learn(X, y, sample_weight, report)
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, report: Report | None) -> RANClassifier:
         if y is None:
             raise ValueError("this estimator requires y to be passed, but the target y is None")
         frame = self._frame(X, reset=True)
@@ -100,7 +117,7 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         if len(self.classes_) == 2:
             targets, loss = targets[:, 1:], Logistic()
         features = learn_features(frame, targets, weight)
-        options = self._options(features)
+        options = self._options(features, report)
         problem = problem_of(features, frame, targets, weight, loss, seed)
         self._fitted(features, problem, options, seed)
         if self.deep_ is not None:

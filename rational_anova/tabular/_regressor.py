@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from threadpoolctl import threadpool_limits
 
 from .._core import checks as check
+from .._core.callbacks import Callback
 from .._core.types import Array
 from ..tables import NotNumbers, from_tensor, numbers
-from ._base import RANEstimator, threads
+from ._base import RANEstimator, Report, threads
 from ._fitting import choose_link, learn_features, problem_of
 from .deep import effects_only
 from .fit import FORWARD, Link, Squared, standard
@@ -40,7 +41,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
         refinements: steps that move the heads, at most.
         random_state: seed of the halves on which pairs are judged, and of the posterior's draws.
         n_jobs: threads of the linear algebra; None leaves them as they are.
-        verbose: print the stages.
+        verbose: show the stages; for more see `callbacks` of `fit`.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -74,11 +75,27 @@ class RANRegressor(RegressorMixin, RANEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RANRegressor:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> RANRegressor:
         """Fit the effects to a table X and targets y; returns self.
 
-        Small whole numbers in `sample_weight` count as repeats of a row; others are relative.
+        Args:
+            X: the table.
+            y: numbers.
+            sample_weight: small whole numbers count as repeats of a row; others are relative.
+            callbacks: functions that are called with a `training.Progress` as each stage begins;
+                after one has returned True only what a model needs is done.
         """
+        with self._watched(callbacks) as report:
+            return self._learn(X, y, sample_weight, report)
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, report: Report | None) -> RANRegressor:
         check.choice(self.link, ("auto", *FORWARD), "link")
         if y is None:
             raise ValueError("this estimator requires y to be passed, but the target y is None")
@@ -90,7 +107,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
         seed = self._seed()
         column = standard(y, weight)[0]
         features = learn_features(frame, column, weight)
-        options = self._options(features)
+        options = self._options(features, report)
         problem = problem_of(features, frame, column, weight, Squared(), seed)
         used = weight > 0
         y, weight = y[used], weight[used]

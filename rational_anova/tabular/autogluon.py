@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from .._core import checks as check
+from .._core.callbacks import Callback, Progress
 from .._core.types import Array
 from ._classifier import RANClassifier
 from ._regressor import RANRegressor
@@ -129,12 +129,8 @@ def _model_class() -> type:
             if not number:
                 options.pop("link", None)  # one search space serves all problems
             model = RANRegressor(**options) if number else RANClassifier(**options)
-            if time_limit is not None:
-                model.__dict__["_reporter"] = lambda: _stopwatch(time_limit, too_long)
-            try:
-                self.model = model.fit(X, y, sample_weight=sample_weight)
-            finally:
-                model.__dict__.pop("_reporter", None)
+            watch = [] if time_limit is None else [_stopwatch(time_limit, too_long)]
+            self.model = model.fit(X, y, sample_weight=sample_weight, callbacks=watch)
 
         def _predict_proba(self, X: pd.DataFrame, **kwargs: Any) -> Array:
             X = self.preprocess(X, **kwargs)
@@ -181,10 +177,10 @@ def memory(rows: int, columns: int, outputs: int = 1) -> int:
     return _BASE_MEMORY + 3 * 8 * rows * (columns + outputs) + design + 8 * width**2 * (3 + outputs)
 
 
-def _stopwatch(seconds: float, too_long: type[Exception]) -> Callable[[str], None]:
+def _stopwatch(seconds: float, too_long: type[Exception]) -> Callback:
     end = time.monotonic() + seconds
 
-    def look(stage: str) -> None:
+    def look(progress: Progress) -> None:
         if time.monotonic() > end:
             raise too_long
 

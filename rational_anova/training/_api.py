@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import joblib
 import torch
-from rich.console import Console
 from torch import nn
 
 from .._core import checks as check
+from .._core.callbacks import Callback, checked
 from ..networks import RAN
 from ..topology import Topology
 from ._data import Data, Rows, learnable, outputs_of, prepare_source, require_module, training_part
@@ -19,8 +19,11 @@ from ._fit import Settings, run
 from ._history import History
 from ._losses import Loss, resolve_loss
 from ._path import PenaltyPath, follow
-from ._restarts import Sweep, best_of, combinations, trial
-from ._select import METHODS, choose_pairs
+from ._restarts import Sweep, best_of, combinations, in_this_process, trial
+from ._select import METHODS, Choice, choose_pairs
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def fit(
@@ -54,6 +57,7 @@ def fit(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 30.0,
     resume: bool = True,
+    callbacks: Sequence[Callback] | None = None,
     progress: bool | Console = False,
 ) -> History:
     """Train a model in place, and return the record of it.
@@ -78,7 +82,8 @@ def fit(
         batch_size: rows in a batch of Adam; by default all up to 1,024 rows, else 256.
         learning_rate: by default 2e-3 for Adam, 1 for the line search of `lbfgs`.
         weight_decay: as in torch for `adam` and `adamw`; `lbfgs` and `lm` add
-            weight_decay |v|^2 / 2 to the loss (a ridge). Gates do not decay.
+            weight_decay |v|^2 / 2 to the loss (a ridge). Gates, biases, norms and other vectors do
+            not decay; see `parameter_groups`.
         denominator_rate: the denominators' learning rate, as a multiple.
         gate_rate: the gates' learning rate, as a multiple.
         denominator_decay: weight decay of the denominators, if it is to be another; under a
@@ -101,7 +106,11 @@ def fit(
         checkpoint: a file to save the run in and, if it is there, to go on from.
         checkpoint_every: seconds between two saves.
         resume: False starts anew and overwrites the file.
-        progress: show a line with losses, rate and time left; True or a rich Console.
+        callbacks: functions that are called with a `training.Progress` after each epoch that the
+            history records; one that returns True ends the fit, restarts included, and the best so
+            far is kept.
+        progress: show a line with losses, rate and time left; True or a rich Console. It is the
+            callback `training.ProgressBar`.
 
     Example:
         >>> import torch
@@ -134,13 +143,21 @@ def fit(
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
         resume=resume,
+        callbacks=callbacks,
         progress=progress,
     )
     require_module(model)
     count = check.integer(restarts, "restarts", 1)
     if topology is not None:
         chosen = select_topology(
-            model, data, topology, size, validation=validation, loss=loss, seed=seed
+            model,
+            data,
+            topology,
+            size,
+            validation=validation,
+            loss=loss,
+            seed=seed,
+            callbacks=settings.watchers(),
         )
         assert isinstance(model, RAN)
         with torch.random.fork_rng(devices=[]):
@@ -149,7 +166,7 @@ def fit(
     if count == 1:
         return run(model, data, validation, settings)
     noise = check.nonnegative(restart_noise, "restart_noise")
-    return best_of(model, data, validation, settings, count, noise, n_jobs)
+    return best_of(model, data, validation, settings, restarts=count, noise=noise, n_jobs=n_jobs)
 
 
 def fit_path(
@@ -172,11 +189,19 @@ def fit_path(
         tolerance: the fewest terms win among points whose validation loss is at most this share
             above the least.
         refit: train the pruned model once more without the penalty, which shrinks what it keeps.
-        settings: further arguments of `fit`, but those of restarts, pairs and checkpoints.
+        settings: further arguments of `fit`, but those of restarts, pairs and checkpoints. A
+            callback that returns True ends the path; the choice is made among its points so far.
     """
     require_module(model)
-    share = check.nonnegative(tolerance, "tolerance")
-    return follow(model, data, validation, Settings.of(settings), penalties, share, refit)
+    return follow(
+        model,
+        data,
+        validation,
+        Settings.of(settings),
+        penalties=penalties,
+        tolerance=check.nonnegative(tolerance, "tolerance"),
+        refit=refit,
+    )
 
 
 def sweep(
@@ -199,12 +224,22 @@ def sweep(
         validation: as in `fit`; all trials share the same rows.
         n_jobs: how many run at once.
         settings: arguments of `fit` that all trials share, but those of restarts and pairs; with
-            a checkpoint each trial has a file of its own, the name with its number behind.
+            a checkpoint each trial has a file of its own, the name with its number behind. A
+            callback that returns True ends the trial it is called in.
     """
-    Settings.of(settings)
+    in_this_process(Settings.of(settings), n_jobs)
+    tried = combinations(grid)
     jobs = (
-        joblib.delayed(trial)(model, data, validation, chosen, settings, number)
-        for number, chosen in enumerate(combinations(grid))
+        joblib.delayed(trial)(
+            model,
+            data,
+            validation,
+            chosen=chosen,
+            settings=settings,
+            number=number,
+            label=f", trial {number + 1} of {len(tried)}",
+        )
+        for number, chosen in enumerate(tried)
     )
     return Sweep(joblib.Parallel(n_jobs=n_jobs)(jobs))
 
@@ -218,6 +253,7 @@ def select_topology(
     validation: float | Data | None = None,
     loss: str | Loss = "auto",
     seed: int = 0,
+    callbacks: Sequence[Callback] | None = None,
 ) -> Topology:
     """Choose the pairs of a RAN from data.
 
@@ -232,6 +268,8 @@ def select_topology(
         validation: as in `fit`: these rows are not looked at.
         loss: as in `fit`.
         seed: of the split and of all training.
+        callbacks: as in `fit`, for the fits on the way of `gradient`, `learned` and `top-k`; one
+            that returns True ends the fit that it is called in.
 
     Example:
         >>> import torch
@@ -253,4 +291,5 @@ def select_topology(
     ready = prepare_source(train, chosen, outputs, model)
     learnable(ready)
     assert isinstance(ready, Rows)
-    return choose_pairs(model, ready, chosen, method, size, seed)
+    watchers = checked(callbacks)
+    return choose_pairs(Choice(model, ready, chosen, size, seed, watchers), method)

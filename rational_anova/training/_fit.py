@@ -8,16 +8,16 @@ import math
 import numbers
 import os
 import warnings
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from rich.console import Console
-from torch import nn
+from torch import Tensor, nn
 
 from .._core import checks as check
+from .._core.callbacks import Callback, ProgressBar, checked
 from . import _loop as checkpoints
 from ._data import (
     Batch,
@@ -39,7 +39,7 @@ from ._data import (
 from ._history import History
 from ._loop import Loop, Plan, Stepper
 from ._losses import Loss, resolve_loss
-from ._parameter_groups import Rates, parameter_groups, ridge, ridge_vector, roles
+from ._parameter_groups import decays, parameter_groups, roles
 from ._terms import open_gates
 from .optimizers import (
     LBFGS,
@@ -52,6 +52,9 @@ from .optimizers import (
     covariance,
     evaluate,
 )
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 OPTIMIZERS = ("auto", "adam", "adamw", "lbfgs", "lm")
 PRECISIONS = {"full": None, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -95,8 +98,9 @@ class Settings:
     checkpoint: str | os.PathLike[str] | None = None
     checkpoint_every: float = 30.0
     resume: bool = True
+    callbacks: Sequence[Callback] | None = None
     progress: bool | Console = False
-    label: str = ""  # in front of the progress bar
+    label: str = ""  # what callbacks are told beside the optimiser
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Settings:
@@ -124,6 +128,7 @@ class Settings:
                 raise ValueError(f"{name} must be > 0, got {value}")
         if self.denominator_decay is not None:
             check.nonnegative(self.denominator_decay, "denominator_decay")
+        checked(self.callbacks)
         self._refuse()
         if self.seed >= 2**31:
             raise ValueError(f"seed must be below 2**31, got {self.seed}")
@@ -143,15 +148,31 @@ class Settings:
                 "leave it out, or use optimizer='adam'"
             )
 
-    def rates(self, optimizer: str) -> Rates:
-        """Return learning rates and decays for an optimiser."""
+    def rates(self, optimizer: str) -> dict[str, float]:
+        """Return the rates and decays of an optimiser, as `parameter_groups` takes them."""
         own = self.weight_decay if self.denominator_decay is None else self.denominator_decay
         if self.denominator_decay is None and self.penalty:
             # p/d with a small p and a small d is cheaper: without this, softplus(q) would sink
             # towards zero without end.
             own = max(own, _SINKING * self.penalty)
         rate = _RATES[optimizer] if self.learning_rate is None else self.learning_rate
-        return Rates(rate, self.weight_decay, self.denominator_rate, self.gate_rate, own)
+        return {
+            "learning_rate": rate,
+            "weight_decay": self.weight_decay,
+            "denominator_rate": self.denominator_rate,
+            "gate_rate": self.gate_rate,
+            "numerator_decay": self.weight_decay,
+            "denominator_decay": own,
+        }
+
+    def watchers(self) -> tuple[Callback, ...]:
+        """Return the callbacks, and the line of progress if it is asked for."""
+        if self.progress is False or self.progress is None:
+            return checked(self.callbacks)
+        return (
+            *checked(self.callbacks),
+            ProgressBar(None if self.progress is True else self.progress),
+        )
 
 
 def run(model: nn.Module, data: Data, validation: Any, settings: Settings) -> History:
@@ -195,7 +216,15 @@ def _run(model: nn.Module, data: Data, validation: Any, settings: Settings) -> H
     learnable(sources[0])
     history = History(name, reason, loss.name, seed=settings.seed)
     try:
-        _train(work, name, sources, loss, outputs, settings, history)
+        _train(
+            work,
+            name,
+            sources=sources,
+            loss=loss,
+            outputs=outputs,
+            settings=settings,
+            history=history,
+        )
     finally:
         if work is not model:
             model.load_state_dict(work.state_dict())
@@ -227,6 +256,7 @@ def choose(settings: Settings, model: nn.Module, train: Source, outputs: int) ->
 def _train(
     model: nn.Module,
     name: str,
+    *,
     sources: tuple[Source, Source | None, Source | None],
     loss: Loss,
     outputs: int,
@@ -238,21 +268,36 @@ def _train(
         still = {n for n, role in roles(model).items() if role == "gate" and not settings.gate_rate}
         penalty = Penalty(model, settings.penalty, settings.penalized, still)
     plan = _plan(name, sources[0], settings)
-    rates = settings.rates(name)
     with _gates(model, penalty):
-        stepper = _stepper(model, name, sources[0], loss, outputs, settings, rates, penalty)
+        stepper = _stepper(
+            model,
+            name,
+            train=sources[0],
+            loss=loss,
+            outputs=outputs,
+            settings=settings,
+            penalty=penalty,
+        )
         mark = ""
         if plan.checkpoint is not None:
-            identity = _identity(settings, rates, name, loss, plan)
+            identity = _identity(settings, name, loss, plan)
             mark = checkpoints.fingerprint(model, sources, identity)
-        loop = Loop(model, stepper, sources, loss, outputs, plan, history, mark)
+        loop = Loop(
+            model,
+            stepper,
+            sources=sources,
+            loss=loss,
+            outputs=outputs,
+            plan=plan,
+            history=history,
+            mark=mark,
+        )
         if plan.checkpoint is not None and plan.checkpoint.exists() and settings.resume:
             loop.resume(checkpoints.read(plan.checkpoint, mark))
         loop.run()
         if name == "lm":
-            history.covariance = covariance(
-                model, sources[0], loss, outputs, ridge_vector(model, rates)
-            )
+            ridge = _ridge(model, parameter_groups(model, **settings.rates(name)))
+            history.covariance = covariance(model, sources[0], loss, outputs, ridge)
 
 
 def _gates(model: nn.Module, penalty: Penalty | None) -> Any:
@@ -302,28 +347,26 @@ def _plan(name: str, train: Source, settings: Settings) -> Plan:
         every = min(every, 10)
     path = None if settings.checkpoint is None else Path(settings.checkpoint)
     return Plan(
-        epochs,
-        batch,
-        settings.schedule,
-        settings.warmup,
-        settings.patience,
-        settings.time_limit,
-        settings.seed,
-        every,
-        not settings.penalty,
-        path,
-        settings.checkpoint_every,
-        settings.progress,
-        f"{name}{settings.label}",
+        epochs=epochs,
+        batch_size=batch,
+        schedule=settings.schedule,
+        warmup=settings.warmup,
+        patience=settings.patience,
+        time_limit=settings.time_limit,
+        seed=settings.seed,
+        every=every,
+        keep_best=not settings.penalty,
+        checkpoint=path,
+        interval=settings.checkpoint_every,
+        callbacks=settings.watchers(),
+        stage=f"{name}{settings.label}",
     )
 
 
-def _identity(
-    settings: Settings, rates: Rates, name: str, loss: Loss, plan: Plan
-) -> dict[str, Any]:
+def _identity(settings: Settings, name: str, loss: Loss, plan: Plan) -> dict[str, Any]:
     """Return what two runs must share for one to go on from the other's checkpoint."""
     kept = ("schedule", "warmup", "clip", "penalty", "penalized", "seed", "precision")
-    identity = {key: getattr(settings, key) for key in kept} | asdict(rates)
+    identity = {key: getattr(settings, key) for key in kept} | settings.rates(name)
     identity = {
         key: float(value) if isinstance(value, numbers.Real) else value
         for key, value in identity.items()
@@ -337,25 +380,42 @@ def _identity(
 def _stepper(
     model: nn.Module,
     name: str,
+    *,
     train: Source,
     loss: Loss,
     outputs: int,
     settings: Settings,
-    rates: Rates,
     penalty: Penalty | None,
 ) -> Stepper:
     def ready(batch: Batch) -> Batch:
         return batch if isinstance(train, Rows) else prepare(batch, loss, outputs, model)
 
+    rates = settings.rates(name)
+    groups = parameter_groups(model, **rates)
     if name == "lm":
-        return LevenbergMarquardt(model, train, loss, outputs, ridge_vector(model, rates), penalty)
+        ridge = _ridge(model, groups)
+        return LevenbergMarquardt(model, train, loss, outputs, ridge=ridge, penalty=penalty)
     if name == "lbfgs":
-        return LBFGS(model, train, loss, ready, ridge(model, rates), rates.learning_rate)
+        own, rate = decays(model, groups), rates["learning_rate"]
+        return LBFGS(model, train, loss, prepare=ready, ridge=own, rate=rate)
     precision = PRECISIONS[settings.precision]
     if precision is torch.float16 and device_of(model).type == "cpu":
         raise ValueError("precision='fp16' needs a GPU; on this device use 'bf16' or 'full'")
-    groups = parameter_groups(model, rates)
-    return FirstOrder(model, loss, groups, name, settings.clip, penalty, precision)
+    return FirstOrder(
+        model,
+        loss,
+        groups,
+        name=name,
+        clip=settings.clip,
+        penalty=penalty,
+        precision=precision,
+    )
+
+
+def _ridge(model: nn.Module, groups: list[dict[str, Any]]) -> Tensor:
+    """Return the decay of each trainable number, (size,)."""
+    parts = zip(Vector(model).parameters.values(), decays(model, groups), strict=True)
+    return torch.cat([torch.full_like(p.detach().reshape(-1), value) for p, value in parts])
 
 
 def _double(model: nn.Module) -> nn.Module:

@@ -60,7 +60,8 @@ class History:
         loss: name of the loss.
         records: one `Record` for each epoch that was looked at.
         best: the epoch whose parameters the model has now.
-        stopped: why it ended: `finished`, `converged: ...`, `patience`, `time`, `interrupted`.
+        stopped: why it ended: `finished`, `converged: ...`, `patience`, `time`, `callback`,
+            `interrupted`.
         events: what happened on the way, such as a return to an earlier state.
         training_loss: over all training rows, with the parameters the model has now.
         validation_loss: over the validation rows, likewise.

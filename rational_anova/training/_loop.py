@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import dataclasses
 import hashlib
@@ -10,58 +9,21 @@ import itertools
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor, nn
 
 from .._core import records
+from .._core.callbacks import Callback, Progress, entered
 from ._data import Batch, Diverged, Rows, Source, modes, prepare, set_modes
 from ._history import Checkpoint, History, Record
 from ._losses import Loss
 from ._terms import active_terms
 from .optimizers import evaluate
-
-Update = Callable[[Record], None]
-
-
-@contextlib.contextmanager
-def progress_bar(show: bool | Console, total: int, name: str) -> Iterator[Update]:
-    """Yield a function that shows a record; it does nothing if nothing is to be shown."""
-    if show is False or show is None:
-        yield lambda record: None
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=12),
-        TextColumn("{task.completed}/{task.total}"),
-        TextColumn("{task.fields[numbers]}"),
-        TimeRemainingColumn(),
-    )
-    console = show if isinstance(show, Console) else None
-    with Progress(*columns, console=console, transient=False) as bar:
-        task = bar.add_task(name, total=total, numbers="")
-
-        def update(record: Record) -> None:
-            bar.update(task, completed=record.epoch, numbers=describe(record))
-
-        yield update
-
-
-def describe(record: Record) -> str:
-    """Return the numbers of a record in one line."""
-    words = [f"loss {record.loss:.3g}"]
-    if record.validation is not None:
-        words.append(f"validation {record.validation:.3g}")
-    words.append(f"rate {record.rate:.1g}")
-    if record.terms is not None:
-        words.append(f"{record.terms} terms")
-    return ", ".join(words)
 
 
 def fingerprint(
@@ -120,6 +82,8 @@ def read(path: str | os.PathLike[str], mark: str) -> dict[str, Any]:
 _SNAPSHOT, _SECONDS = 100, 5.0
 _RETREATS, _BACKOFF = 8, 0.25
 _EXPLODED = 1e4  # times the loss at the start, or of predicting zero: then the run has diverged
+ENDED = ("interrupted", "callback")  # why a run stopped, if someone wants no more of it
+Tell = Callable[[Progress], bool]  # calls the callbacks; whether one asks to stop
 
 
 class Stepper(Protocol):
@@ -145,7 +109,7 @@ class Stepper(Protocol):
         """Go on from a checkpoint."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """How long and how a run goes on; see `fit`."""
 
@@ -160,8 +124,8 @@ class Plan:
     keep_best: bool
     checkpoint: Path | None
     interval: float
-    progress: bool | Console
-    label: str
+    callbacks: tuple[Callback, ...]
+    stage: str  # what callbacks are told
 
 
 @dataclass
@@ -201,6 +165,7 @@ class Loop:
         self,
         model: nn.Module,
         stepper: Stepper,
+        *,
         sources: tuple[Source, Source | None, Source | None],
         loss: Loss,
         outputs: int,
@@ -213,6 +178,7 @@ class Loop:
         self.plan, self.history, self.mark = plan, history, mark
         self.at = Position()
         self.best: dict[str, Tensor] | None = None
+        self.least = math.inf  # loss of validation rows if there are any
         self.steps = 1 if stepper.full_batch else self.train.steps(plan.batch_size)
         self._started = self._began = self._saved = self._snapped = time.perf_counter()
         self._good = self._snapshot()
@@ -223,6 +189,7 @@ class Loop:
         self.history.records[:] = [Record(**record) for record in state["records"]]
         self.history.events[:] = state["events"]
         self._good = state
+        self.least = min(map(_score, self.history.records), default=math.inf)
         if self.at.stopped == "finished" and self.at.epoch < self.plan.epochs:
             self.at.stopped = ""  # more epochs are asked for than that run had
         patience = self.plan.patience
@@ -238,10 +205,10 @@ class Loop:
         self._began = time.perf_counter()
         self._started = self._began - self.at.seconds
         newest: Any = (None, 0, math.inf, [])
-        with progress_bar(self.plan.progress, self.plan.epochs, self.plan.label) as update:
+        with entered(self.plan.callbacks) as tell:
             try:
                 while not self.at.stopped and self.at.epoch < self.plan.epochs:
-                    self._epoch(update)
+                    self._epoch(tell)
                 self.at.stopped = self.at.stopped or "finished"
             except KeyboardInterrupt:
                 newest = (self.best, self.at.best, self.at.best_score, self.history.records[:])
@@ -250,8 +217,8 @@ class Loop:
                 self.history.events.append(f"interrupted after epoch {self.at.epoch}")
         self.history.stopped = self.at.stopped
         if self.plan.checkpoint is not None:
-            # An interrupted or timed-out run can go on; a finished one is only read again.
-            if self.at.stopped in ("interrupted", "time"):
+            # A run that was cut short can go on; a finished one is only read again.
+            if self.at.stopped in (*ENDED, "time"):
                 self.at.stopped = ""
             self._save(self._snapshot())
         if newest[0] is not None and newest[2] < self.at.best_score:
@@ -259,7 +226,7 @@ class Loop:
             self.best, self.at.best, self.at.best_score, self.history.records[:] = newest
         self._keep_best()
 
-    def _epoch(self, update: Any) -> None:
+    def _epoch(self, tell: Tell) -> None:
         try:
             if self.stepper.full_batch:
                 self._full_step()
@@ -270,21 +237,21 @@ class Loop:
             return
         mean = self.at.total / self.at.seen if self.at.seen else math.nan
         if self.at.stopped == "time" and self.at.index:
-            self._record(mean, update)  # in the middle of an epoch
+            self._record(mean, tell)  # in the middle of an epoch
             return
         self.at = dataclasses.replace(
             self.at, epoch=self.at.epoch + 1, index=0, total=0.0, seen=0.0
         )
         last = self.at.epoch >= self.plan.epochs or bool(self.stepper.converged)
         if self.at.epoch % self.plan.every == 0 or self.at.epoch == 1 or last:
-            self._record(mean, update)
+            self._record(mean, tell)
         if self.stepper.converged:
             self.at.stopped = f"converged: {self.stepper.converged}"
         if self.stepper.full_batch or self.steps >= _SNAPSHOT:
             self._good = self._snapshot()
         self._pause()
         if self.at.stopped and self.history.records[-1].epoch < self.at.epoch:
-            self._record(mean, update)
+            self._record(mean, tell)
 
     def _full_step(self) -> None:
         value = self._watch(self.stepper.step())
@@ -361,7 +328,7 @@ class Loop:
         self.stepper.set_rate(backoff)
         self.history.events.append(f"{where}: went back, rate times {backoff:g}")
 
-    def _record(self, mean: float, update: Any) -> None:
+    def _record(self, mean: float, tell: Tell) -> None:
         self.model.eval()
         scores = [
             None if source is None else evaluate(self.model, source, self.loss, self.outputs)
@@ -381,7 +348,22 @@ class Loop:
         waited = self.at.epoch - self.at.best
         if self.plan.patience is not None and waited >= self.plan.patience:
             self.at.stopped = f"patience: {waited} epochs without a better validation loss"
-        update(record)
+        self.least = min(self.least, _score(record))
+        if tell(self._progress(record)):
+            self.at.stopped = self.at.stopped or "callback"
+
+    def _progress(self, record: Record) -> Progress:
+        return Progress(
+            stage=self.plan.stage,
+            seconds=record.seconds,
+            epoch=record.epoch,
+            epochs=self.plan.epochs,
+            loss=record.loss,
+            validation=record.validation,
+            best=self.least,
+            rate=record.rate,
+            terms=record.terms,
+        )
 
     def _pause(self) -> None:
         """Save if it is time to, and stop if the time is up."""
@@ -436,6 +418,11 @@ class Loop:
         if self.best is not None:
             self.model.load_state_dict(self.best)
             self.history.best = self.at.best
+
+
+def _score(record: Record) -> float:
+    """Return the loss by which epochs are compared."""
+    return record.loss if record.validation is None else record.validation
 
 
 class _Explosion(Exception):

@@ -18,6 +18,7 @@ from ..networks import RAN, DeepRAN
 from ._data import Data, outputs_of, prepare_source, training_part
 from ._fit import Settings, run
 from ._history import History
+from ._loop import ENDED
 from ._losses import resolve_loss
 from ._terms import active_terms, prune
 from .optimizers import Penalty
@@ -30,7 +31,7 @@ _SPAN = 1e-4  # of the largest penalty, where a path begins
 
 
 @dataclass
-class Step:
+class PathStep:
     """One point of a path.
 
     Attributes:
@@ -61,8 +62,8 @@ class PenaltyPath:
         history: of that last fit, or of the chosen point.
     """
 
-    steps: list[Step]
-    chosen: Step
+    steps: list[PathStep]
+    chosen: PathStep
     model: nn.Module
     history: History
 
@@ -90,6 +91,7 @@ def follow(
     data: Data,
     validation: Any,
     settings: Settings,
+    *,
     penalties: Sequence[float] | int,
     tolerance: float,
     refit: bool,
@@ -107,27 +109,28 @@ def follow(
     history = run(work, data, validation, free)
     strengths = _strengths(model, data, validation, settings, penalties)
     steps = [_step(0.0, work, history)]
-    for strength in strengths:
+    for strength in strengths if history.stopped not in ENDED else []:
         work = copy.deepcopy(work)
-        history = run(work, data, validation, replace(free, penalty=strength))
+        own = replace(free, penalty=strength, label=f", penalty {strength:.3g}")
+        history = run(work, data, validation, own)
         steps.append(_step(strength, work, history))
-        if not steps[-1].terms or history.stopped == "interrupted":
+        if not steps[-1].terms or history.stopped in ENDED:
             break
     chosen = _choose(steps, tolerance)
     smaller, last = prune(chosen.model), chosen.history
-    if refit and history.stopped != "interrupted":
-        last = run(smaller, data, validation, free)
+    if refit and history.stopped not in ENDED:
+        last = run(smaller, data, validation, replace(free, label=", chosen terms"))
     return PenaltyPath(steps, chosen, smaller, last)
 
 
-def _step(penalty: float, model: nn.Module, history: History) -> Step:
+def _step(penalty: float, model: nn.Module, history: History) -> PathStep:
     terms = active_terms(model)
     assert terms is not None
     losses = (history.training_loss, history.validation_loss)
-    return Step(penalty, terms, *losses, model, history)
+    return PathStep(penalty, terms, *losses, model, history)
 
 
-def _choose(steps: list[Step], tolerance: float) -> Step:
+def _choose(steps: list[PathStep], tolerance: float) -> PathStep:
     """Return the point with fewest terms whose validation loss is near the least."""
     scores = {id(step): step.history.score for step in steps if step.terms}
     bound = min(scores.values()) * (1 + tolerance)

@@ -18,6 +18,7 @@ from ..units import RationalUnit
 from ._data import Data, Diverged
 from ._fit import PRIVATE, Settings, run
 from ._history import History
+from ._loop import ENDED
 
 if TYPE_CHECKING:
     import pandas
@@ -30,11 +31,13 @@ def best_of(
     data: Data,
     validation: Any,
     settings: Settings,
+    *,
     restarts: int,
     noise: float,
     n_jobs: int,
 ) -> History:
     """Fit from several starts; the model receives the best, by validation if there is any."""
+    in_this_process(settings, n_jobs)
     seeds = [settings.seed + n for n in range(restarts)]
     path = settings.checkpoint
     runs = [
@@ -54,7 +57,7 @@ def best_of(
         results = []
         for each, own in jobs:
             results.append(_one(each, data, validation, own))
-            if results[-1][1].stopped == "interrupted":
+            if results[-1][1].stopped in ENDED:
                 break
         seeds = seeds[: len(results)]
     else:
@@ -70,6 +73,15 @@ def best_of(
     model.load_state_dict(state)
     history.runs = scores
     return history
+
+
+def in_this_process(settings: Settings, n_jobs: int) -> None:
+    """Raise where callbacks would be called on copies of themselves, in other processes."""
+    if settings.callbacks and n_jobs != 1:
+        raise ValueError(
+            f"callbacks are called in this process, and n_jobs={n_jobs} fits in others; use "
+            "n_jobs=1, or leave out the callbacks"
+        )
 
 
 def start(model: nn.Module, seed: int, noise: float) -> nn.Module:
@@ -167,9 +179,11 @@ def trial(
     model: nn.Module | Callable[..., nn.Module],
     data: Data,
     validation: Any,
+    *,
     chosen: dict[str, Any],
     settings: dict[str, Any],
     number: int,
+    label: str,
 ) -> Trial:
     """Make a model and fit it; a run that diverges is recorded, it does not end the sweep."""
     known = {field.name for field in fields(Settings)} - set(PRIVATE)
@@ -185,7 +199,7 @@ def trial(
             torch.manual_seed(full.seed)
             built = model(**other)
     # All trials share one validation set, whatever their seeds.
-    full = replace(full, split_seed=settings.get("seed", 0))
+    full = replace(full, split_seed=settings.get("seed", 0), label=label)
     if full.checkpoint is not None:
         full = replace(full, checkpoint=f"{full.checkpoint}.{number}")
     state, history = _one(built, data, validation, full)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from .._core.callbacks import Callback
 from .._core.saveable import remembered
 from ..networks import MLP, RAN
 from ..topology import Topology, max_pairs, resolve_size
@@ -29,23 +30,64 @@ _BATCH = 256
 _TAIL = 5.0  # standard deviations
 
 
-def choose_pairs(
-    model: RAN, train: Rows, loss: Loss, method: str, size: int | str, seed: int
-) -> Topology:
+class Choice(NamedTuple):
+    """What pairs are chosen from, and how many.
+
+    Attributes:
+        model: whose pairs.
+        train: the rows.
+        loss: of the fits on the way.
+        size: how many, a number or a rule.
+        seed: of all training.
+        callbacks: of the fits on the way.
+    """
+
+    model: RAN
+    train: Rows
+    loss: Loss
+    size: int | str
+    seed: int
+    callbacks: tuple[Callback, ...]
+
+    @property
+    def data(self) -> tuple[Tensor, ...]:
+        """The rows, as `fit` takes them."""
+        return tuple(part for part in self.train.batch if part is not None)
+
+    def settings(self, steps: int, stage: str) -> Settings:
+        """Return the settings of a fit on the way."""
+        batch = min(_BATCH, len(self.train))
+        return Settings(
+            loss=self.loss,
+            optimizer="adam",
+            epochs=max(1, round(steps * batch / len(self.train))),
+            batch_size=batch,
+            learning_rate=1e-2,
+            schedule="cosine",
+            clip=1.0,
+            seed=self.seed,
+            split_seed=self.seed,
+            callbacks=self.callbacks,
+            label=f", {stage}",
+        )
+
+
+def choose_pairs(choice: Choice, method: str) -> Topology:
     """Return the model's main terms with pairs chosen by a method; see `select_topology`."""
-    weight = train.batch.weight
-    if weight is not None:
-        train = Rows(*train.take(weight > 0))
-    rows = train if method in ("random", "correlation", "residual") else _standard(train, loss)
-    chosen = METHODS[method](model, rows, loss, size, seed)
+    model, train = choice.model, choice.train
+    if train.batch.weight is not None:
+        train = Rows(*train.take(train.batch.weight > 0))
+    plain = method in ("random", "correlation", "residual")
+    rows = train if plain else _standard(train, choice.loss)
+    chosen = METHODS[method](choice._replace(train=rows))
     return Topology(model.in_features, chosen.pairs, model.topology.mains)
 
 
-def _table(train: Rows, loss: Loss, outputs: int) -> tuple[Tensor, Tensor]:
+def _table(choice: Choice) -> tuple[Tensor, Tensor]:
     """Return X and the targets as numbers: classes become indicators."""
-    x, y, _ = train.batch
-    if loss.classes == "exclusive":
-        y = torch.nn.functional.one_hot(y, outputs)
+    x, y, _ = choice.train.batch
+    if choice.loss.classes == "exclusive":
+        y = torch.nn.functional.one_hot(y, choice.model.out_features)
     return x, y.double()
 
 
@@ -60,18 +102,18 @@ def _standard(train: Rows, loss: Loss) -> Rows:
     return Rows(scaled(x).clamp(-_TAIL, _TAIL), y if loss.classes else scaled(y), weight)
 
 
-def _random(model: RAN, train: Rows, loss: Loss, size: int | str, seed: int) -> Topology:
-    return Topology.random(model.in_features, size, seed)
+def _random(choice: Choice) -> Topology:
+    return Topology.random(choice.model.in_features, choice.size, choice.seed)
 
 
-def _correlation(model: RAN, train: Rows, loss: Loss, size: int | str, seed: int) -> Topology:
-    x, y = _table(train, loss, model.out_features)
-    return Topology.correlation(x, y.squeeze(1) if y.shape[1] == 1 else None, size)
+def _correlation(choice: Choice) -> Topology:
+    x, y = _table(choice)
+    return Topology.correlation(x, y.squeeze(1) if y.shape[1] == 1 else None, choice.size)
 
 
-def _residual(model: RAN, train: Rows, loss: Loss, size: int | str, seed: int) -> Topology:
-    x, y = _table(train, loss, model.out_features)
-    return Topology.residual(x, y, size, weight=train.batch.weight)
+def _residual(choice: Choice) -> Topology:
+    x, y = _table(choice)
+    return Topology.residual(x, y, choice.size, weight=choice.train.batch.weight)
 
 
 class _Probe(nn.Module):
@@ -92,27 +134,23 @@ class _Probe(nn.Module):
         return result
 
 
-def _gradient(model: RAN, train: Rows, loss: Loss, size: int | str, seed: int) -> Topology:
+def _gradient(choice: Choice) -> Topology:
     """Fit a smooth network, and take the pairs on which its mixed second derivatives are large.
 
     Main effects, which have none, are fitted first: a probe that must learn them too has large
     derivatives everywhere.
     """
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        probe = _Probe(_main_effects(model, train, loss, seed))
+        torch.manual_seed(choice.seed)
+        probe = _Probe(_main_effects(choice))
     settings = replace(
-        _settings(train, loss, seed, _PROBE_STEPS),
+        choice.settings(_PROBE_STEPS, "smooth network"),
         optimizer="adamw",
         learning_rate=3e-3,
         weight_decay=0.1,
     )
-    run(probe, _parts(train), None, settings)
-    return Topology.gradient(probe, train.batch.x, size)
-
-
-def _parts(train: Rows) -> tuple[Tensor, ...]:
-    return tuple(part for part in train.batch if part is not None)
+    run(probe, choice.data, None, settings)
+    return Topology.gradient(probe, choice.train.batch.x, choice.size)
 
 
 def _mains(model: RAN) -> Any:
@@ -130,61 +168,48 @@ def _silent(model: RAN, topology: Topology) -> RAN:
     return RAN(**{**remembered(model), **options})
 
 
-def _main_effects(model: RAN, train: Rows, loss: Loss, seed: int) -> RAN:
+def _main_effects(choice: Choice) -> RAN:
     """Return the model with main effects alone, fitted."""
+    model = choice.model
     mains = _silent(model, Topology(model.in_features, mains=_mains(model)))
-    run(mains, _parts(train), None, _settings(train, loss, seed, _STEPS))
+    run(mains, choice.data, None, choice.settings(_STEPS, "main effects"))
     return mains
 
 
-def _candidates(model: RAN, train: Rows, loss: Loss, size: int | str, seed: int) -> Topology:
+def _candidates(choice: Choice) -> Topology:
     """Return main effects with all pairs, or with many."""
-    d = model.in_features
-    most = max(_CANDIDATES, 2 * resolve_size(size, d))
+    d = choice.model.in_features
+    most = max(_CANDIDATES, 2 * resolve_size(choice.size, d))
     if max_pairs(d) <= most:
         pairs = Topology.all(d).pairs
     else:
-        pairs = _residual(model, train, loss, most, seed).pairs
-    return Topology(d, pairs, _mains(model))
+        pairs = _residual(choice._replace(size=most)).pairs
+    return Topology(d, pairs, _mains(choice.model))
 
 
-def _settings(train: Rows, loss: Loss, seed: int, steps: int) -> Settings:
-    batch = min(_BATCH, len(train))
-    return Settings(
-        loss=loss,
-        optimizer="adam",
-        epochs=max(1, round(steps * batch / len(train))),
-        batch_size=batch,
-        learning_rate=1e-2,
-        schedule="cosine",
-        clip=1.0,
-        seed=seed,
-        split_seed=seed,
-    )
-
-
-def _top(model: RAN, train: Rows, loss: Loss, size: int | str, seed: int) -> Topology:
+def _top(choice: Choice) -> Topology:
     """Train many pairs without a penalty, and keep those that contribute most."""
-    candidates = _candidates(model, train, loss, size, seed)
-    wide = _main_effects(model, train, loss, seed).rewire(candidates)
-    run(wide, _parts(train), None, _settings(train, loss, seed, _STEPS))
-    return _strongest(wide, train, resolve_size(size, model.in_features))
+    candidates = _candidates(choice)
+    wide = _main_effects(choice).rewire(candidates)
+    run(wide, choice.data, None, choice.settings(_STEPS, "many pairs"))
+    return _strongest(wide, choice.train, resolve_size(choice.size, choice.model.in_features))
 
 
-def _learned(model: RAN, train: Rows, loss: Loss, size: int | str, seed: int) -> Topology:
+def _learned(choice: Choice) -> Topology:
     """Train many pairs under a rising group lasso on them, until no more than wanted survive."""
-    wanted = resolve_size(size, model.in_features)
-    candidates = _candidates(model, train, loss, size, seed)
-    wide = _main_effects(model, train, loss, seed).rewire(candidates)
+    model, train = choice.model, choice.train
+    wanted = resolve_size(choice.size, model.in_features)
+    candidates = _candidates(choice)
+    wide = _main_effects(choice).rewire(candidates)
     most = (
-        Penalty(wide, 1.0, "pairs").largest(train, loss, model.out_features)
+        Penalty(wide, 1.0, "pairs").largest(train, choice.loss, model.out_features)
         if candidates.num_pairs
         else 0.0
     )
-    settings = _settings(train, loss, seed, _STEPS // 2)
     best = copy.deepcopy(wide)
     for share in _SHARES:
-        run(wide, _parts(train), None, replace(settings, penalty=share * most, penalized="pairs"))
+        settings = choice.settings(_STEPS // 2, f"many pairs, penalty {share * most:.3g}")
+        run(wide, choice.data, None, replace(settings, penalty=share * most, penalized="pairs"))
         left = int(alive(wide)["pair"].sum()) if wide.pair is not None else 0
         if left >= wanted or share == _SHARES[0]:
             best = copy.deepcopy(wide)
@@ -207,8 +232,7 @@ def _strongest(model: RAN, train: Rows, count: int) -> Topology:
     return Topology(model.in_features, [model.topology.pairs[n] for n in sorted(kept)])
 
 
-Method = Callable[[Any, Rows, Loss, int | str, int], Topology]
-METHODS: dict[str, Method] = {
+METHODS: dict[str, Callable[[Choice], Topology]] = {
     "random": _random,
     "correlation": _correlation,
     "residual": _residual,

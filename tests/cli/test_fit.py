@@ -484,7 +484,7 @@ def test_autogluon_model(ag_model, problem):
         assert (result[:, [0, 4]] == 0).all()
     else:
         assert result.shape == (len(X),)
-    assert "_reporter" not in vars(model.model)
+    assert "callbacks" not in vars(model.model)
     assert (model.ag_key, model.ag_name) == ("RAN", "RAN")
     assert model.get_minimum_resources() == {"num_cpus": 1}
     assert model._estimate_memory_usage(X) > 3e8

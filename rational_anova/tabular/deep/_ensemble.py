@@ -171,7 +171,7 @@ def _under(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
 
 # From the rows to use (booleans) to the decisions, at all rows, of effects fitted to those alone.
 Refit = Callable[[Array], Array]
-Report = Callable[[str], None]
+Report = Callable[[str], bool | None]
 
 FOLDS = 5
 LEAST_ROWS = 100  # below which there is no deep part
@@ -201,9 +201,9 @@ def fit_deep(
         loss: `squared`, `logistic` or `softmax`.
         seed: of folds and networks.
         refit: fits the effects again to some of the rows; without it `offset` must do to compare.
-        report: called with the name of each stage.
+        report: called with the name of each stage; if it returns True there is no deep part.
     """
-    say = report or (lambda stage: None)
+    say = report or (lambda stage: False)
     squared = loss == "squared"
     middle = np.average(y, axis=0, weights=weight) if squared else np.zeros(y.shape[1])
     scale = float(np.sqrt(weight @ (y - middle) ** 2 / weight.sum())[0]) if squared else 1.0
@@ -220,7 +220,8 @@ def fit_deep(
     again = [k for k in range(count if refit else 0) if squared or _every_class(y[fold != k])]
     shallow, own = offset.copy(), np.empty_like(offset)
     for k in range(FOLDS):
-        say(f"network {k + 1} of {FOLDS + 1}")
+        if say(f"network {k + 1} of {FOLDS + 1}"):
+            return nothing
         held = fold == k
         deep.networks.append(train(data, torch.tensor(held), seed + k))
         seen = x[torch.tensor(held)]
@@ -230,7 +231,8 @@ def fit_deep(
             seen = inputs.at(rows[held], shallow[held])
         own[held] = deep.of(deep.networks[-1], seen)
     # One more for the last part: two that differ by chance say what the mean of all will gain.
-    say(f"network {FOLDS + 1} of {FOLDS + 1}")
+    if say(f"network {FOLDS + 1} of {FOLDS + 1}"):
+        return nothing
     deep.networks.append(train(data, torch.tensor(held), seed + FOLDS))
     spare = variance(loss, own[held], deep.of(deep.networks[-1], seen), weight[held])
     used = np.isin(fold, again or range(FOLDS))

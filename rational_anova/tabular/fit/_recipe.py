@@ -52,7 +52,7 @@ class Options:
         pool: degrees of freedom by which the penalty of a main effect leans to that of all; None:
             1 for a small table, else 0.
         allowed: the pairs that may be used; None for all.
-        report: called with the name of each stage.
+        report: called with the name of each stage; may return True to stop.
     """
 
     pairs: int = 60
@@ -62,7 +62,7 @@ class Options:
     rich: bool = False
     pool: float | None = None
     allowed: tuple[Pair, ...] | None = None
-    report: Callable[[str], None] | None = None
+    report: Callable[[str], bool | None] | None = None
 
 
 def pooled(problem: Problem, pool: float | None = None) -> Problem:
@@ -82,17 +82,20 @@ class Recipe:
     def __init__(self, problem: Problem, features: list[Feature], options: Options) -> None:
         self.problem = pooled(problem, options.pool)
         self.features, self.options = features, options
+        self.stopped = False  # then what is there is the fit
         self.coordinates = [self._coordinate(i) for i in range(len(features))]
         self.spreads = [Spread.of(x, problem.weight) for x in self.coordinates]
 
     def run(self) -> Fit:
         """Return the fitted terms."""
         fit = self._solved(self.mains(), 6, None, "main effects")
-        if self.options.lean:
+        if self.options.lean or self.stopped:
             return fit
         fine = self.fine_mains(fit)
         if fine:
             fit = self._solved([*fit.terms, *fine], 3, fit, "fine main effects")
+        if self.stopped:
+            return fit
         terms = self._pruned(fit)
         if self.options.pairs and len(self.features) > 1:
             pairs = self.pairs(fit)
@@ -263,8 +266,8 @@ class Recipe:
         return Residual(r, weight, problem.fold, weight.sum(0) / problem.count)
 
     def _solved(self, terms: list[Term], updates: int, before: Fit | None, stage: str) -> Fit:
-        if self.options.report is not None:
-            self.options.report(stage)
+        if self._begin(stage) and before is not None:
+            return before
         start = start_penalty(terms)
         penalty = np.repeat(start[:, None], self.problem.y.shape[1], 1)
         if before is not None:
@@ -276,18 +279,24 @@ class Recipe:
         line = (stage, len(terms), len(fit.theta), float(fit.edf.sum()))
         return replace(fit, history=[*history, line])
 
+    def _begin(self, stage: str) -> bool:
+        """Report a stage, and say whether to stop instead."""
+        if self.options.report is not None:
+            self.stopped = self.stopped or bool(self.options.report(stage))
+        return self.stopped
+
     def _pruned(self, fit: Fit) -> list[Term]:
         return [t for t, edf in zip(fit.terms, fit.edf, strict=True) if edf > LEAST_EDF]
 
     def _refined(self, fit: Fit) -> Fit:
         """Move the heads for as long as the criterion falls."""
         best = fit.criterion(self.problem)
-        for _ in range(self.options.refinements):
+        for _ in range(0 if self.stopped else self.options.refinements):
             terms, edf = refine(self.problem, fit)
             if not edf:
                 break
-            if self.options.report is not None:
-                self.options.report("heads moved")
+            if self._begin("heads moved"):
+                break
             new = solve(self.problem, terms, 1, fit, fit.penalty.copy())
             new.edf_heads = edf
             value = new.criterion(self.problem)

@@ -109,6 +109,7 @@ class LevenbergMarquardt:
         data: Source,
         loss: Loss,
         outputs: int,
+        *,
         ridge: Tensor,
         penalty: Penalty | None,
     ) -> None:
