@@ -14,8 +14,8 @@ import numpy as np
 from .._core.records import ODD, content_of, plain
 from ..proofs import Pair
 from ..serialization import write_whole
+from ._layer_bounds import Layer
 from ._monotone import Monotone
-from ._state import Layer
 from ._theorem import Theorem
 from ._units import UnitCertificate
 
