@@ -9,9 +9,8 @@ import numpy as np
 
 from .._core.types import Array
 from ..functional import Form
-from ..proofs import Interval, down, hull, point, total, up
+from ..proofs import Columns, Expansion, Index, Interval, down, hull, point, total, up
 from ._curves import BASE, PSI, line
-from ._taylor import Expansion, Index
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Bank:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class CellBounds:
     """What is known on each cell, and at its centre: intervals of shape (2, cells)."""
 
     value: Interval
@@ -63,7 +62,7 @@ def around(low: Array, high: Array) -> tuple[Array, Array]:
 
 def bound(
     bank: Bank, unit: np.ndarray, low: Array, high: Array, sides: Sides | None = None
-) -> Bounds:
+) -> CellBounds:
     """Bound the units `unit` (cells,) on the boxes from low to high, each (cells, variables).
 
     Args:
@@ -95,7 +94,7 @@ def bound(
     steepest = slopes[0].most[0]
     for slope in slopes[1:]:
         steepest = up(np.hypot(steepest, slope.most[0])) * (1 + 2.0**-50)
-    return Bounds(value.known(), slopes, least.known(), steepest)
+    return CellBounds(value.known(), slopes, least.known(), steepest)
 
 
 def polynomial(powers: tuple[Index, ...], rows: Array, centre: Array, radius: Array) -> Jet:
@@ -221,7 +220,7 @@ def _first(plain: Interval, other: Interval) -> Interval:
 _MOST = 3  # kinks of a unit, beyond which the sides are too many
 
 
-def branched(bank: Bank, unit: np.ndarray, low: Array, high: Array) -> Bounds:
+def branched(bank: Bank, unit: np.ndarray, low: Array, high: Array) -> CellBounds:
     """Bound units as `bound` does, and sides of kinks apart where a cell holds some."""
     plain = bound(bank, unit, low, high)
     kinks = _kinks(bank)
@@ -243,7 +242,7 @@ def branched(bank: Bank, unit: np.ndarray, low: Array, high: Array) -> Bounds:
     steepest = plain.steepest.copy()
     most = np.max([part.steepest for part in parts], 0)
     steepest[through] = np.fmin(steepest[through], most)
-    return Bounds(value, slopes, plain.denominator, steepest)
+    return CellBounds(value, slopes, plain.denominator, steepest)
 
 
 def _kinks(bank: Bank) -> list[bool]:
@@ -274,3 +273,35 @@ def _improved(plain: Interval, parts: list[Interval], through: np.ndarray) -> In
     both = plain[0, through].meet(hull([part[0] for part in parts]))
     low[0, through], high[0, through] = both.low, both.high
     return Interval(low, high)
+
+
+_AT_ONCE = 1 << 21  # numbers in the tables of a piece of work
+
+
+def looking(bank: Bank) -> Columns:
+    """Look at units of a bank, in pieces of work."""
+    terms = max(bank.numerator.shape[2], bank.denominator.shape[2])
+    step = max(1, _AT_ONCE // (terms * terms))
+
+    def look(unit: np.ndarray, low: Array, high: Array) -> tuple[Array, Array, None]:
+        parts = [
+            _columns(branched(bank, unit[n : n + step], low[n : n + step], high[n : n + step]))
+            for n in range(0, len(unit), step)
+        ]
+        ceilings, values = zip(*parts, strict=True)
+        return np.concatenate(ceilings), np.concatenate(values), None
+
+    return look
+
+
+def _columns(bounds: CellBounds) -> tuple[Array, Array]:
+    """Return upper bounds over the cells and lower bounds at the centres, (cells, columns)."""
+    met = np.zeros_like(bounds.steepest)
+    signed = [bounds.value, -bounds.value]
+    for slope in bounds.slopes:
+        signed += [slope, -slope]
+        met = np.hypot(met, slope.least[1]) * (1 - 2.0**-50)
+    both = [(part.high[0], part.low[1]) for part in signed]
+    both += [(bounds.steepest, met), (-bounds.denominator.low[0], -bounds.denominator.high[1])]
+    above, below = zip(*both, strict=True)
+    return np.stack(above, 1), np.nan_to_num(np.stack(below, 1), nan=-np.inf)

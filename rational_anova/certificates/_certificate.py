@@ -11,8 +11,8 @@ import numpy as np
 
 from .._core import records
 from ..proofs import Pair
+from ._layer_bounds import Layer
 from ._monotone import Monotone
-from ._state import Layer
 from ._theorem import Theorem
 from ._units import UnitCertificate
 

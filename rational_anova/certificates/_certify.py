@@ -15,18 +15,18 @@ from ..proofs import Interval, Pair, down, hull, point
 from ..units import RationalUnit
 from ._box import box_of, check_features, check_weights, inputs_of
 from ._certificate import Certificate
-from ._layers import check_plain
+from ._layer_bounds import Settings, interval_norm
+from ._layers import check_plain  # with it come the steps of all networks
 from ._monotone import Witnesses, sample
 from ._pieces import cut, piece, product_of, run
-from ._state import Settings, interval_norm
 from ._units import UnitCertificate
 
 _CERTIFIERS: dict[type, Callable[..., Certificate]] = {}
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What an object's own `certificate_parts(box)` returns.
+class ModelBounds:
+    """What an object's own `certificate_bounds(box)` returns.
 
     Args:
         range: bounds (low, high) of each output.
@@ -63,7 +63,7 @@ def certify(
     as functions of real numbers with the exact values of their weights.
 
     Args:
-        model: a module, an object with a method `certificate_parts(box)`, or one of a class that
+        model: a module, an object with a method `certificate_bounds(box)`, or one of a class that
             was given to `register_certifier`.
         box: (low, high) for each input. None means the box of its data for a law, and all of space
             for a module, where denominators alone have bounds.
@@ -101,12 +101,12 @@ def certify(
     for kind in type(model).__mro__:
         if kind in _CERTIFIERS:
             return _CERTIFIERS[kind](model, box, **options)
-    if hasattr(model, "certificate_parts"):
-        return _of_parts(model.certificate_parts(box), box_of(box, None))
+    if hasattr(model, "certificate_bounds"):
+        return _of_bounds(model.certificate_bounds(box), box_of(box, None))
     if not isinstance(model, nn.Module):
         raise TypeError(
             f"cannot certify {type(model).__name__}; give a module, or an object with a method "
-            "certificate_parts(box)"
+            "certificate_bounds(box)"
         )
     check_weights(model)
     check_plain(model)
@@ -165,8 +165,8 @@ def _everywhere(model: nn.Module) -> Certificate:
     return Certificate((), math.inf, 0.0, math.inf, math.inf, least, ())
 
 
-def _of_parts(parts: Parts, box: Interval) -> Certificate:
-    rows = np.array(parts.slopes, dtype=np.float64)
+def _of_bounds(own: ModelBounds, box: Interval) -> Certificate:
+    rows = np.array(own.slopes, dtype=np.float64)
     jacobian = Interval(rows[..., 0], rows[..., 1]).known()
     size = interval_norm(jacobian)
     return Certificate(
@@ -175,10 +175,10 @@ def _of_parts(parts: Parts, box: Interval) -> Certificate:
         0.0,
         size,
         math.inf,
-        parts.denominator_min,
-        parts.range,
+        own.denominator_min,
+        own.range,
         Witnesses(*jacobian.low.shape).verdicts(jacobian),
-        parts.units,
+        own.units,
     )
 
 

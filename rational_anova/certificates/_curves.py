@@ -1,45 +1,19 @@
 """Ranges of the denominators' psi and of the bases, with first and second derivative.
 
-Each function is monotone between its turns, so its range over an interval is spanned by its values
-at the ends and at the turns inside. `MARGIN` covers the rounding of NumPy's and SciPy's functions.
+The derivatives of bases are sums that cancel near their zeros, so that their error is one of 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, ndtr
 
 from .._core.types import Array
-from ..proofs import Interval
-
-MARGIN = 2e-14  # of a value, and of 1 for the bases, whose derivatives have zeros
-_TINY = 1e-300
+from ..proofs import MARGIN, Curve, Interval
 
 Range = Callable[[Interval], Interval]
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A function that is monotone between its turns."""
-
-    function: Callable[[Array], Array]
-    turns: tuple[float, ...] = ()
-    absolute: float = _TINY
-
-    def __call__(self, x: Interval) -> Interval:
-        """Return the range over x."""
-        one, two = self.function(x.low), self.function(x.high)
-        low, high = np.minimum(one, two), np.maximum(one, two)
-        for turn in self.turns:
-            inside = (x.low <= turn) & (turn <= x.high)
-            value = self.function(np.asarray(turn))
-            low = np.where(inside, np.minimum(low, value), low)
-            high = np.where(inside, np.maximum(high, value), high)
-        margin = self.absolute + MARGIN * np.maximum(np.abs(low), np.abs(high))
-        return Interval(low - margin, high + margin)
 
 
 def _constant(value: float) -> Range:
@@ -125,7 +99,7 @@ def _tanh_curvature(z: Array) -> Array:
 
 _SQUARE: tuple[Range, Range, Range] = (
     Curve(np.square, (0.0,)),
-    Curve(lambda q: 2 * q),
+    Curve(lambda q: 2 * q, exact=True),
     _constant(2.0),
 )
 
@@ -143,7 +117,7 @@ PSI: dict[str, tuple[Range, Range, Range]] = {
     ),
     "square": _SQUARE,
     "sos": _SQUARE,
-    "abs": (Curve(np.abs, (0.0,)), _step(-1.0, 1.0), _jump),
+    "abs": (Curve(np.abs, (0.0,), exact=True), _step(-1.0, 1.0), _jump),
     "polynomial": (_same, _constant(1.0), _constant(0.0)),
 }
 
@@ -184,7 +158,7 @@ BASE: dict[str, tuple[Range, Range, Range]] = {
             MARGIN,
         ),
     ),
-    "relu": (Curve(lambda z: np.maximum(z, 0)), _step(0.0, 1.0), _jump),
+    "relu": (Curve(lambda z: np.maximum(z, 0), exact=True), _step(0.0, 1.0), _jump),
     "tanh": (
         Curve(np.tanh),
         Curve(lambda z: 1 / np.cosh(np.minimum(np.abs(z), 350)) ** 2, (0.0,)),

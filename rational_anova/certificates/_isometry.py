@@ -14,8 +14,8 @@ from .._core.types import Array
 from ..networks import GatedRationalBlock
 from ..proofs import Interval, point
 from ._box import box_of, check_weights
+from ._layer_bounds import LayerBounds, Settings, array, interval_norm, spectral
 from ._layers import block_jacobian, check_plain, walk
-from ._state import Settings, State, array, interval_norm, spectral
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def isometry(
     check_weights(stack)
     check_plain(stack)
     start = box_of(box, blocks[0].features)
-    state = State(start, point(np.eye(len(start.low))), Settings(tolerance, budget))
+    state = LayerBounds(start, point(np.eye(len(start.low))), Settings(tolerance, budget))
     lowers, uppers, steep, gates = [1.0], [1.0], [], []
     with np.errstate(all="ignore"):
         for n, block in enumerate(blocks):

@@ -22,10 +22,10 @@ from ..networks import (
 from ..proofs import Interval, down, matmul, point, up
 from ..units import Rational1d, Rational2d
 from ._curves import BASE
-from ._state import (
+from ._layer_bounds import (
     Applied,
     Layer,
-    State,
+    LayerBounds,
     affine,
     apply_1d,
     apply_2d,
@@ -38,7 +38,7 @@ from ._state import (
     spectral,
 )
 
-Step = Callable[[Any, State, str], State]
+Step = Callable[[Any, LayerBounds, str], LayerBounds]
 _STEPS: dict[type, Step] = {}
 _START = {"reset_parameters", "extra_repr"}  # what a class may have of its own
 
@@ -46,8 +46,8 @@ _START = {"reset_parameters", "extra_repr"}  # what a class may have of its own
 def register_layer(*kinds: type) -> Callable[[Step], Step]:
     """Register how bounds pass through modules of some classes.
 
-    The function takes the module, the `State` before it and its name, and returns the state behind,
-    by `state.grown` with new `box` and `jacobian` and a `Layer` that holds its Lipschitz constant.
+    The function takes the module, the `LayerBounds` before it and its name, and returns those
+    behind it, by `grown` with new `box` and `jacobian` and a `Layer` with its Lipschitz constant.
     """
 
     def keep(step: Step) -> Step:
@@ -57,7 +57,7 @@ def register_layer(*kinds: type) -> Callable[[Step], Step]:
     return keep
 
 
-def walk(module: Any, state: State, name: str) -> State:
+def walk(module: Any, state: LayerBounds, name: str) -> LayerBounds:
     """Pass bounds through a module."""
     kind = _known(module)
     if kind is not None:
@@ -65,7 +65,7 @@ def walk(module: Any, state: State, name: str) -> State:
     known = ", ".join(sorted(kind.__name__ for kind in _STEPS))
     raise TypeError(
         f"cannot certify {type(module).__name__} (at {name!r}); known are {known}; teach it with "
-        "register_layer, or give the object a method certificate_parts(box)"
+        "register_layer, or give the object a method certificate_bounds(box)"
     )
 
 
@@ -101,7 +101,7 @@ def _overrides(own: type, kind: type) -> list[str]:
     return sorted(n for n in found - _START if not n.startswith("__") or n == "__call__")
 
 
-def _checked(behind: State, before: State, module: Any) -> State:
+def _checked(behind: LayerBounds, before: LayerBounds, module: Any) -> LayerBounds:
     """Refuse a step that changes slopes and adds no factor: the product would not be a bound."""
     if behind.jacobian is not before.jacobian and len(behind.layers) == len(before.layers):
         raise ValueError(
@@ -112,19 +112,19 @@ def _checked(behind: State, before: State, module: Any) -> State:
 
 
 @register_layer(nn.Sequential)
-def _sequential(module: nn.Sequential, state: State, name: str) -> State:
+def _sequential(module: nn.Sequential, state: LayerBounds, name: str) -> LayerBounds:
     for key, child in module.named_children():
         state = walk(child, state, f"{name}.{key}" if name else key)
     return state
 
 
 @register_layer(nn.Identity, nn.Dropout)
-def _identity(module: nn.Module, state: State, name: str) -> State:
+def _identity(module: nn.Module, state: LayerBounds, name: str) -> LayerBounds:
     return state  # dropout is what it is in evaluation: nothing
 
 
 @register_layer(nn.Linear)
-def _linear(module: nn.Linear, state: State, name: str) -> State:
+def _linear(module: nn.Linear, state: LayerBounds, name: str) -> LayerBounds:
     weight = array(module.weight)
     size = spectral(weight)
     return state.grown(
@@ -135,7 +135,7 @@ def _linear(module: nn.Linear, state: State, name: str) -> State:
 
 
 @register_layer(nn.ReLU, nn.GELU, nn.SiLU, nn.Tanh)
-def _activation(module: nn.Module, state: State, name: str) -> State:
+def _activation(module: nn.Module, state: LayerBounds, name: str) -> LayerBounds:
     if getattr(module, "approximate", "none") != "none":
         raise TypeError(f"{name}: only GELU(approximate='none') can be certified, got {module}")
     value, slope, _ = BASE[type(module).__name__.lower()]
@@ -146,7 +146,7 @@ def _activation(module: nn.Module, state: State, name: str) -> State:
 
 
 @register_layer(nn.LayerNorm)
-def _layer_norm(module: nn.LayerNorm, state: State, name: str) -> State:
+def _layer_norm(module: nn.LayerNorm, state: LayerBounds, name: str) -> LayerBounds:
     n, box = len(state.box.low), state.box
     middle = matmul(point(np.eye(n) - 1 / n), Interval(box.low[:, None], box.high[:, None]))[:, 0]
     middle = middle.widened(4 * 2.0**-52 * box.most.max())
@@ -170,7 +170,7 @@ def _layer_norm(module: nn.LayerNorm, state: State, name: str) -> State:
     return state.grown(Layer(name, size, size), box=box, jacobian=jacobian)
 
 
-def after(state: State, layer: Layer, *parts: Applied) -> State:
+def after(state: LayerBounds, layer: Layer, *parts: Applied) -> LayerBounds:
     """Return the state whose results are those of some units, side by side."""
     return state.grown(
         layer,
@@ -181,14 +181,14 @@ def after(state: State, layer: Layer, *parts: Applied) -> State:
 
 
 @register_layer(Rational1d)
-def _unit_1d(module: Rational1d, state: State, name: str) -> State:
+def _unit_1d(module: Rational1d, state: LayerBounds, name: str) -> LayerBounds:
     done = apply_1d(module, state, name or "unit")
     layer = Layer(name or "unit", float(done.steepest.max()), float(done.theorem.max()))
     return after(state, layer, done)
 
 
 @register_layer(Rational2d)
-def _unit_2d(module: Rational2d, state: State, name: str) -> State:
+def _unit_2d(module: Rational2d, state: LayerBounds, name: str) -> LayerBounds:
     done = apply_2d(module, state, name or "pair")
     layer = terms_layer(name or "pair", [(module, done, None)], len(state.box.low))
     return after(state, layer, done)
@@ -210,7 +210,7 @@ def terms_layer(name: str, parts: list[tuple[Any, Applied, Any]], features: int)
 
 
 @register_layer(RAN)
-def _ran(module: RAN, state: State, name: str) -> State:
+def _ran(module: RAN, state: LayerBounds, name: str) -> LayerBounds:
     lead = f"{name}." if name else ""
     parts: list[tuple[Any, Applied, Any]] = []
     if module.main is not None:
@@ -232,7 +232,7 @@ def _ran(module: RAN, state: State, name: str) -> State:
 
 
 @register_layer(RANFFN, RANFFNPlus)
-def _feed_forward(module: Any, state: State, name: str) -> State:
+def _feed_forward(module: Any, state: LayerBounds, name: str) -> LayerBounds:
     lead = f"{name}." if name else ""
     state = walk(module.fc1, state, f"{lead}fc1")
     count = len(state.box.low)
@@ -248,7 +248,7 @@ def _feed_forward(module: Any, state: State, name: str) -> State:
 
 
 @register_layer(GatedRationalBlock)
-def _gated(module: GatedRationalBlock, state: State, name: str) -> State:
+def _gated(module: GatedRationalBlock, state: LayerBounds, name: str) -> LayerBounds:
     lead = f"{name}." if name else ""
     weight = array(module.linear.weight)
     inner = walk(module.linear, state, f"{lead}linear")
@@ -280,11 +280,13 @@ def block_jacobian(weight: Array, slopes: Interval, gate: float) -> Interval:
 
 
 @register_layer(MessageBlock)
-def _message_block(module: MessageBlock, state: State, name: str) -> State:
+def _message_block(module: MessageBlock, state: LayerBounds, name: str) -> LayerBounds:
     return _messages(module, state, name)[0]
 
 
-def _messages(module: MessageBlock, state: State, name: str) -> tuple[State, Applied | None]:
+def _messages(
+    module: MessageBlock, state: LayerBounds, name: str
+) -> tuple[LayerBounds, Applied | None]:
     """Return the state behind a block, and its weighted messages."""
     z = walk(module.norm, state, f"{name}.norm")
     n, sent = len(z.box.low), None
@@ -326,7 +328,7 @@ def _messages(module: MessageBlock, state: State, name: str) -> tuple[State, App
 
 
 @register_layer(DeepRAN)
-def _deep(module: DeepRAN, state: State, name: str) -> State:
+def _deep(module: DeepRAN, state: LayerBounds, name: str) -> LayerBounds:
     lead = f"{name}." if name else ""
     if module.embed is not None:
         state = walk(module.embed, state, f"{lead}embed")
@@ -348,7 +350,7 @@ def _deep(module: DeepRAN, state: State, name: str) -> State:
 
 
 @register_layer(RANConvNet)
-def _images(module: RANConvNet, state: State, name: str) -> State:
+def _images(module: RANConvNet, state: LayerBounds, name: str) -> LayerBounds:
     raise TypeError(
         "RANConvNet cannot be certified on a box: it has an interval for each pixel, and slopes of "
         "every channel at every pixel would be matrices of channels * pixels squared; certify its "
@@ -356,7 +358,7 @@ def _images(module: RANConvNet, state: State, name: str) -> State:
     )
 
 
-def _message_norm(before: State, sent: Applied, block: Any, name: str) -> tuple[float, float]:
+def _message_norm(before: LayerBounds, sent: Applied, block: Any, name: str) -> tuple[float, float]:
     """Return the Lipschitz constants of messages as functions of the state before the block."""
     norm = walk(block.norm, before, name).layers[-1].lipschitz
     n = len(before.box.low)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from torch import nn
 
-from ..proofs import Interval, matmul, point, up
+from ..proofs import Cells, Interval, matmul, point, up
 from ..units import RationalUnit
+from ._layer_bounds import LayerBounds, Settings, interval_norm
 from ._layers import walk
 from ._monotone import Witnesses
-from ._state import Settings, State, interval_norm
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Piece:
     """What is known on one piece of the box."""
 
     box: Interval
-    state: State
+    state: LayerBounds
     range: Interval
     lipschitz: float
     slopes: Interval  # (outputs, inputs)
@@ -32,9 +32,9 @@ class Piece:
     at_centre: Interval  # slopes there
 
 
-def run(model: nn.Module, box: Interval, settings: Settings) -> State:
+def run(model: nn.Module, box: Interval, settings: Settings) -> LayerBounds:
     """Pass a box through a model."""
-    return walk(model, State(box, point(np.eye(len(box.low))), settings), "")
+    return walk(model, LayerBounds(box, point(np.eye(len(box.low))), settings), "")
 
 
 def piece(model: nn.Module, box: Interval, settings: Settings) -> Piece:
@@ -104,9 +104,7 @@ def _halves(one: Piece, wanted: np.ndarray) -> list[Interval]:
     effect = np.nan_to_num(one.slopes.most.sum(0), posinf=1e150) * (high - low)
     effect = np.where(wanted, 2 * effect, effect)
     effect[(middle <= low) | (middle >= high)] = -1.0
-    n = int(effect.argmax())
-    if effect[n] < 0:
+    if not (effect >= 0).any():
         return []
-    left, right = high.copy(), low.copy()
-    left[n] = right[n] = middle[n]
-    return [Interval(low, left), Interval(right, high)]
+    halves = Cells.of(low[None], high[None]).halves(effect[None])
+    return [Interval(low, high) for low, high in zip(halves.low, halves.high, strict=True)]

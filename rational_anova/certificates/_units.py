@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._core.types import Array
-from ..proofs import Interval, Pair, down
+from ..proofs import Extremes, Interval, Pair, down, extremes, positive_on
 from ..units import RationalUnit
-from ._bernstein import positive_on
-from ._cells import Bank
-from ._search import Extremes, extremes, looking
+from ._cells import Bank, looking
 from ._theorem import Theorem, theorem
 
 BUDGET = {1: 2000, 2: 8000}  # cells a unit

@@ -1,8 +1,21 @@
-"""proofs."""
+"""Verified arithmetic: intervals, bounds of functions and polynomials, branch and bound."""
 
-from ._expressions import Condition as Condition
+from ._bernstein import Positivity as Positivity
+from ._bernstein import bernstein_matrix as bernstein_matrix
+from ._bernstein import positive_on as positive_on
+from ._branch_and_bound import Budget as Budget
+from ._branch_and_bound import Cells as Cells
+from ._branch_and_bound import branch as branch
+from ._conditions import Condition as Condition
+from ._conditions import conditions as conditions
+from ._conditions import shown as shown
+from ._curves import MARGIN as MARGIN
+from ._curves import Curve as Curve
+from ._expressions import Bounds as Bounds
 from ._expressions import Unknown as Unknown
-from ._expressions import conditions as conditions
+from ._extremes import Columns as Columns
+from ._extremes import Extremes as Extremes
+from ._extremes import extremes as extremes
 from ._intervals import Interval as Interval
 from ._intervals import Pair as Pair
 from ._intervals import down as down
@@ -12,6 +25,6 @@ from ._intervals import point as point
 from ._intervals import total as total
 from ._intervals import up as up
 from ._sturm import first_root as first_root
-from ._subdivision import Bounds as Bounds
-from ._subdivision import halves as halves
-from ._subdivision import shown as shown
+from ._taylor import Expansion as Expansion
+from ._taylor import Index as Index
+from ._taylor import Powers as Powers

@@ -1,4 +1,7 @@
-"""Arithmetic of intervals in float64: every result is rounded outward by one step of the floats."""
+"""Arithmetic of intervals in float64, for many at once: the true range is always inside.
+
+Every result is rounded outward by one step of the floats, unless it is known to be exact.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,11 @@ def up(x: Any) -> Array:
 
 @dataclass(frozen=True)
 class Interval:
-    """Arrays of lower and of upper ends; an end that is nan says that nothing is known."""
+    """Arrays of lower and of upper ends.
+
+    An infinite end says that nothing is known on that side. Operations may leave nan where they
+    meet inf - inf or 0 * inf: that is the same, and `known` writes it as infinite.
+    """
 
     low: Array
     high: Array
@@ -35,12 +42,20 @@ class Interval:
         return Interval(-self.high, -self.low)
 
     def __add__(self, other: Interval) -> Interval:
-        return Interval(down(self.low + other.low), up(self.high + other.high))
+        """Add; a sum without rounding error stays as it is."""
+        low, less = _sum(self.low, other.low)
+        high, more = _sum(self.high, other.high)
+        return Interval(np.where(less == 0, low, down(low)), np.where(more == 0, high, up(high)))
 
     def __sub__(self, other: Interval) -> Interval:
-        return Interval(down(self.low - other.high), up(self.high - other.low))
+        return self + -other
 
     def __mul__(self, other: Interval) -> Interval:
+        """Multiply; always rounded, and unknown where zero meets infinity.
+
+        To look for exact products as `exactly_times` does would make the bounds of units half as
+        slow again (5.0 s in place of 3.3 s for two hundred), and they do not need them.
+        """
         ends = np.stack(
             np.broadcast_arrays(
                 self.low * other.low,
@@ -51,6 +66,20 @@ class Interval:
         )
         return Interval(down(ends.min(0)), up(ends.max(0)))
 
+    def exactly_times(self, other: Interval) -> Interval:
+        """Multiply; products of numbers of few digits stay as they are, and 0 * inf is 0.
+
+        Proofs at the very border of a domain, such as of sqrt(x**2 - 1) on [1, 2], need that.
+        """
+        corners = [(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
+        zero = [(a == 0) | (b == 0) for a, b in corners]
+        exact = [z | (_brief(a) & _brief(b)) for z, (a, b) in zip(zero, corners, strict=True)]
+        ends = [np.where(z, 0.0, a * b) for z, (a, b) in zip(zero, corners, strict=True)]
+        both = list(zip(exact, ends, strict=True))
+        low = np.minimum.reduce([np.where(sure, end, down(end)) for sure, end in both])
+        high = np.maximum.reduce([np.where(sure, end, up(end)) for sure, end in both])
+        return Interval(low, high)
+
     def __getitem__(self, index: Any) -> Interval:
         return Interval(self.low[index], self.high[index])
 
@@ -59,6 +88,14 @@ class Interval:
         low = np.minimum(self.low / other.low, self.low / other.high)
         high = np.maximum(self.high / other.low, self.high / other.high)
         return Interval(down(low), up(high))
+
+    def inverse(self) -> Interval:
+        """Return 1 / x; nothing is known where x may be zero."""
+        above, below = self.low > 0, self.high < 0
+        low, high = down(1 / self.high), up(1 / self.low)
+        least = np.where(above, np.maximum(low, 0.0), np.where(below, low, -np.inf))
+        most = np.where(below, np.minimum(high, 0.0), np.where(above, high, np.inf))
+        return Interval(least, most)
 
     def times(self, number: Any) -> Interval:
         """Multiply by exact numbers."""
@@ -73,6 +110,10 @@ class Interval:
         """Return the interval with the whole line where nothing is known."""
         low = np.where(np.isnan(self.low), -np.inf, self.low)
         return Interval(low, np.where(np.isnan(self.high), np.inf, self.high))
+
+    def clipped(self, least: Any, most: Any) -> Interval:
+        """Return the interval with both ends moved between two numbers."""
+        return Interval(np.clip(self.low, least, most), np.clip(self.high, least, most))
 
     def widened(self, by: Any) -> Interval:
         """Return the interval with `by` added on both sides."""
@@ -89,6 +130,19 @@ class Interval:
         """The smallest absolute value."""
         result: Array = np.maximum(0.0, np.maximum(self.low, -self.high))
         return result
+
+
+def _sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """Return a + b rounded, and what rounding took away, exactly (nan where it overflows)."""
+    total = a + b
+    rest = total - a
+    return total, (a - (total - rest)) + (b - rest)
+
+
+def _brief(a: Array) -> Array:
+    """Return where a number is short enough for products of two such to have no rounding error."""
+    result: Array = (np.float64(np.float32(a)) == a) & (np.abs(a) < 1e30) & (np.abs(a) > 1e-30)
+    return result
 
 
 def point(values: Any) -> Interval:

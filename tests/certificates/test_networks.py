@@ -1,6 +1,8 @@
 """Certificates of networks: no sampled Jacobian, value or gradient ratio beats a bound."""
 
 import copy
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -225,3 +227,18 @@ def test_images_are_not_covered():
 def test_inputs_are_counted_behind_a_dropout():
     with pytest.raises(ValueError, match="box has 1 intervals for 2 inputs"):
         ra.certify(nn.Sequential(nn.Dropout(), nn.Linear(2, 2)), [(-1, 1)])
+
+
+def test_networks_are_known_without_the_rest_of_the_package():
+    """The steps of networks come with `certify` itself, whatever else is imported."""
+    script = (
+        "from rational_anova.certificates import certify\n"
+        "import sys\n"
+        "assert 'rational_anova.certificates._layers' in sys.modules\n"
+        "from rational_anova.networks import RAN\n"
+        "print(certify(RAN(2), [(-1, 1)] * 2, samples=1).lipschitz > 0)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == "True", done.stderr

@@ -10,11 +10,10 @@ import torch
 from scipy.optimize import minimize_scalar
 
 import rational_anova as ra
-from rational_anova.certificates import Parts, PoleError, positive_on, register_certifier
+from rational_anova.certificates import ModelBounds, PoleError, positive_on, register_certifier
 from rational_anova.certificates._curves import BASE, PSI
-from rational_anova.certificates._taylor import Expansion
 from rational_anova.functional import BASES, DENOMINATORS
-from rational_anova.proofs._intervals import Interval
+from rational_anova.proofs import Expansion, Interval
 
 KINDS = list(DENOMINATORS)
 ROUNDING = 1e-11  # of the sampled numbers themselves, over their size
@@ -336,8 +335,8 @@ def test_monotone_verdicts():
 
 def test_other_objects_can_join():
     class Line:
-        def certificate_parts(self, box):
-            return Parts(range=((-2.0, 2.0),), slopes=(((2.0, 2.0), (-1.0, 1.0)),))
+        def certificate_bounds(self, box):
+            return ModelBounds(range=((-2.0, 2.0),), slopes=(((2.0, 2.0), (-1.0, 1.0)),))
 
     found = ra.certify(Line(), [(-1, 1)] * 2)
     assert 5**0.5 <= found.lipschitz <= 2.2361

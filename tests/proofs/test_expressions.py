@@ -7,6 +7,7 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rational_anova.proofs import Interval, point
 from rational_anova.proofs._expressions import Unknown, enclose
 
 x, y = sp.symbols("x y", real=True)
@@ -25,8 +26,8 @@ ends = st.floats(-50, 50) | st.integers(-3, 3).map(float) | st.floats(-1e-3, 1e-
 def test_bounds_hold(formula, corners, seed):
     low = np.minimum(corners[:2], corners[2:])
     high = np.maximum(corners[:2], corners[2:])
-    bounds = enclose(formula, {x: (low[:1], high[:1]), y: (low[1:], high[1:])})
-    least, most = (np.broadcast_to(end, 1)[0] for end in bounds)
+    bounds = enclose(formula, {x: Interval(low[:1], high[:1]), y: Interval(low[1:], high[1:])})
+    least, most = (np.broadcast_to(end, 1)[0] for end in (bounds.low, bounds.high))
     assert least <= most
     draw = np.random.default_rng(seed)
     function = sp.lambdify((x, y), formula, "mpmath")
@@ -45,11 +46,11 @@ def test_bounds_hold(formula, corners, seed):
 
 def test_many_boxes_at_once():
     low, high = np.array([0.0, 1.0, -1.0]), np.array([1.0, 2.0, 1.0])
-    least, most = enclose(x**2 - 1, {x: (low, high)})
-    assert least.tolist() == [-1, 0, -1]  # exact where nothing is rounded
-    assert most.tolist() == [0, 3, 0]
+    found = enclose(x**2 - 1, {x: Interval(low, high)})
+    assert found.low.tolist() == [-1, 0, -1]  # exact where nothing is rounded
+    assert found.high.tolist() == [0, 3, 0]
 
 
 def test_unknown_functions():
     with pytest.raises(Unknown, match="gamma"):
-        enclose(sp.gamma(x), {x: (np.ones(1), np.ones(1))})
+        enclose(sp.gamma(x), {x: point(np.ones(1))})

@@ -10,9 +10,8 @@ import numpy as np
 import sympy as sp
 
 from ..._core.types import Array
-from ...certificates import Certificate, PoleError, Witnesses, extremes
-from ...proofs import Bounds, Unknown, conditions
-from ...proofs import Interval as Slopes
+from ...certificates import Certificate, PoleError, Witnesses
+from ...proofs import Bounds, Interval, Unknown, conditions, extremes
 from . import _domain
 from ._domain import Box, checked_box, poles
 
@@ -41,7 +40,7 @@ def certify_law(
     with np.errstate(all="ignore"):
         found = extremes(look, low, high, tolerance, _BUDGET if budget is None else budget)
     b, last = found.bound[0], 2 + 2 * len(symbols)
-    slopes = Slopes(-b[None, 3:last:2], b[None, 2:last:2])
+    slopes = Interval(-b[None, 3:last:2], b[None, 2:last:2])
     seen = Witnesses(1, len(symbols))
     for place in found.place[0, 2:last]:
         if np.isfinite(place).all():
@@ -96,19 +95,18 @@ class _Look:
         above, below, weight = [], [], np.zeros_like(low)
         norm, met = np.zeros(len(low)), np.zeros(len(low))
         for n, bounds in enumerate([self.value, *self.slopes]):
-            (a, b, share), (c, d) = _tight(bounds, low, high), _natural(bounds, middle)
-            above += [b, -a]
-            below += [c, -d]
+            (over, share), at = _tight(bounds, low, high), _natural(bounds, middle)
+            above += [over.high, -over.low]
+            below += [at.low, -at.high]
             scale = share.max(initial=0.0)
             weight += share / scale if scale > 0 else 0.0
             if n:
-                norm = np.hypot(norm, np.maximum(np.abs(a), np.abs(b))) * (1 + 2.0**-50)
-                met = np.hypot(met, np.maximum(0, np.maximum(c, -d))) * (1 - 2.0**-50)
+                norm = np.hypot(norm, over.most) * (1 + 2.0**-50)
+                met = np.hypot(met, at.least) * (1 - 2.0**-50)
         least, there = np.full(len(low), np.inf), np.full(len(low), np.inf)
         for bounds in self.denominators:
-            (a, b, _), (c, d) = _tight(bounds, low, high), _natural(bounds, middle)
-            least = np.minimum(least, np.maximum(0.0, np.maximum(a, -b)))
-            there = np.minimum(there, np.maximum(np.abs(c), np.abs(d)))
+            least = np.minimum(least, _tight(bounds, low, high)[0].least)
+            there = np.minimum(there, _natural(bounds, middle).most)
         above += [norm, -least]
         below += [met, -there]
         weight = np.where(high > low, weight, -1.0)
@@ -118,24 +116,28 @@ class _Look:
             weight,
         )
 
-    def slopes_at(self, place: Array) -> Slopes:
+    def slopes_at(self, place: Array) -> Interval:
         """Return bounds of all slopes at a point, (1, inputs)."""
         ends = [_natural(bounds, place[None]) for bounds in self.slopes]
-        low, high = (np.array([[float(end[k][0]) for end in ends]]) for k in (0, 1))
-        return Slopes(low, high)
+        return Interval(
+            *(np.array([[getattr(x, end)[0] for x in ends]]) for end in ("low", "high"))
+        )
 
 
-def _tight(bounds: Bounds, low: Array, high: Array) -> tuple[Array, Array, Array]:
+def _tight(bounds: Bounds, low: Array, high: Array) -> tuple[Interval, Array]:
     try:
         return bounds.tight(low, high)
-    except Unknown:  # a slope of Max for instance: nothing is known
-        infinite = np.full(len(low), np.inf)
-        return -infinite, infinite, high - low
+    except Unknown:  # a slope of Max for instance
+        return _nothing(len(low)), high - low
 
 
-def _natural(bounds: Bounds, points: Array) -> tuple[Array, Array]:
+def _natural(bounds: Bounds, points: Array) -> Interval:
     try:
         return bounds.natural(points, points)
     except Unknown:
-        infinite = np.full(len(points), np.inf)
-        return -infinite, infinite
+        return _nothing(len(points))
+
+
+def _nothing(count: int) -> Interval:
+    """Know nothing."""
+    return Interval(np.full(count, -np.inf), np.full(count, np.inf))

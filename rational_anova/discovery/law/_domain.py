@@ -11,7 +11,8 @@ import mpmath
 import numpy as np
 import sympy as sp
 
-from ...proofs import Bounds, Condition, Unknown, conditions, halves, shown
+from ..._core.types import Array
+from ...proofs import Bounds, Budget, Cells, Condition, Unknown, branch, conditions, shown
 from ._expressions import readable
 
 Box = tuple[tuple[float, float], ...]
@@ -99,6 +100,7 @@ def _widened(low: float, high: float, factor: float) -> tuple[float, float]:
 
 
 _WIDTH, _PIECES = 1e-13, 4096
+_ROUNDS = 2200  # more than it takes from the widest interval of float64 to the narrowest
 _REAL = sp.Symbol("x", real=True)
 
 
@@ -154,17 +156,21 @@ def _roots(expr: sp.Expr, symbol: sp.Symbol, low: float, high: float) -> list[fl
 
 def _narrowed(bounds: Bounds, low: float, high: float) -> list[float]:
     """Halve the interval, and drop the halves without a zero, until the rest is tiny."""
-    a, b = np.array([[low]]), np.array([[high]])
     done: list[float] = []
-    while len(a) and len(a) <= _PIECES:
-        least, most, weight = bounds.tight(a, b)
-        kept = (least <= 0) & (most >= 0)
-        a, b, weight = a[kept], b[kept], weight[kept]
-        tiny = (b - a <= _WIDTH * np.maximum(np.abs(a), np.abs(b)))[:, 0]
-        tiny |= (b - a <= _WIDTH * (high - low) * 1e-3)[:, 0]
-        done += ((a + b) / 2)[tiny, 0].tolist()
-        a, b = halves(a[~tiny], b[~tiny], weight[~tiny])
-    return done + ((a + b) / 2)[:, 0].tolist()
+
+    def look(cells: Cells) -> tuple[Array, Array | None, None]:
+        if len(cells) > _PIECES:  # bounds cannot tell where the zeros are
+            done.extend(cells.middle[:, 0].tolist())
+            return np.zeros(len(cells), dtype=bool), None, None
+        found, weight = bounds.tight(cells.low, cells.high)
+        kept = (found.low <= 0) & (found.high >= 0)
+        width, size = cells.high - cells.low, np.maximum(np.abs(cells.low), np.abs(cells.high))
+        tiny = (width <= np.maximum(_WIDTH * size, _WIDTH * (high - low) * 1e-3))[:, 0]
+        done.extend(cells.middle[kept & tiny, 0].tolist())
+        return kept & ~tiny, weight, None
+
+    left = branch(Cells.of(np.array([[low]]), np.array([[high]])), look, Budget(np.inf), _ROUNDS)
+    return done + left.middle[:, 0].tolist()
 
 
 def _polished(expr: sp.Expr, symbol: sp.Symbol, place: float, low: float, high: float) -> float:

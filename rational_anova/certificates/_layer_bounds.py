@@ -40,7 +40,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class State:
+class LayerBounds:
     """Bounds of an intermediate result over the whole input box."""
 
     box: Interval  # (n,)
@@ -49,7 +49,7 @@ class State:
     layers: tuple[Layer, ...] = ()
     units: tuple[UnitCertificate, ...] = ()
 
-    def grown(self, layer: Layer | None = None, **parts: Any) -> State:
+    def grown(self, layer: Layer | None = None, **parts: Any) -> LayerBounds:
         """Return the state with new parts and one more layer."""
         layers = self.layers if layer is None else (*self.layers, layer)
         return replace(self, layers=layers, **parts)
@@ -103,7 +103,7 @@ class Applied:
     records: tuple[UnitCertificate, ...]
 
 
-def apply_1d(unit: Rational1d, state: State, name: str, columns: Any = None) -> Applied:
+def apply_1d(unit: Rational1d, state: LayerBounds, name: str, columns: Any = None) -> Applied:
     """Apply units to each element, or to those in `columns`."""
     rows = slice(None) if columns is None else np.asarray(columns)
     box, jacobian = state.box[rows], state.jacobian[rows]
@@ -115,7 +115,7 @@ def apply_1d(unit: Rational1d, state: State, name: str, columns: Any = None) -> 
     return Applied(found.value, scaled(jacobian, slope), slope.most[:, None], coarse, found.records)
 
 
-def apply_2d(unit: Rational2d, state: State, name: str) -> Applied:
+def apply_2d(unit: Rational2d, state: LayerBounds, name: str) -> Applied:
     """Apply pair units."""
     i, j = unit.pairs.cpu().numpy()
     box = Interval(

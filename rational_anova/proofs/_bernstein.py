@@ -10,18 +10,18 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import comb
 
 import numpy as np
 
 from .._core.types import Array
-from ..functional import Powers
-from ..proofs import first_root
-from ._search import _corners, _grid, _shares, _split
-from ._taylor import Expansion
+from ._branch_and_bound import Budget, Cells, branch
+from ._sturm import first_root
+from ._taylor import Expansion, Powers
 
 _ROUNDS = 60
-_BUDGET = 4096  # cells a polynomial
+_BUDGET = 8192  # cells a polynomial
 _LEAST = 5e-324
 
 
@@ -66,68 +66,47 @@ def positive_on(
     table = np.asarray(rows, dtype=np.float64)
     low, high = (np.asarray(end, dtype=np.float64) for end in (low, high))
     search = _Search(powers, table)
-    search.corners(*_corners(low, high))
-    unit, lower, upper = _grid(low, high, 1)
-    for _ in range(_ROUNDS):
-        is_open = search.look(unit, lower, upper) & ~search.settled(unit)
-        cells = np.bincount(unit[is_open], minlength=len(table))
-        search.cells += cells
-        is_open &= search.cells[unit] < _BUDGET
-        if not is_open.any():
-            break
-        unit, lower, upper = unit[is_open], lower[is_open], upper[is_open]
-        share = _shares(lower, upper, (high - low)[unit])
-        unit, lower, upper, _ = _split(unit, lower, upper, np.zeros((len(unit), 0)), share)
-    return [search.verdict(n, low[n], high[n]) for n in range(len(table))]
+    search.corners(Cells.corners(low, high))
+    left = branch(Cells.of(low, high), search, Budget(_BUDGET, len(table)), _ROUNDS)
+    where = dict(zip(left.problem.tolist(), map(tuple, left.middle.tolist()), strict=True))
+    return [search.verdict(n, low[n], high[n], where.get(n)) for n in range(len(table))]
 
 
 class _Search:
     def __init__(self, powers: Powers, rows: Array) -> None:
         self.powers, self.rows = powers, rows
-        self.cells = np.zeros(len(rows), dtype=np.int64)
         self.bound = np.full(len(rows), np.inf)
         self.fails: dict[int, tuple[float, ...]] = {}
-        self.open: dict[int, tuple[float, ...]] = {}
 
-    def corners(self, unit: np.ndarray, low: Array, high: Array) -> None:
-        """Look at the corners of the box."""
-        value = Expansion.around(self.powers, self.rows[unit], low, high - low)
-        at = value.derivative((0,) * low.shape[1])
+    def corners(self, points: Cells) -> None:
+        """Look at cells of a single point each."""
+        rows, width = self.rows[points.problem], np.zeros_like(points.low)
+        value = Expansion.around(self.powers, rows, points.low, width)
+        at = value.derivative((0,) * points.low.shape[1])
         for n in np.flatnonzero(at.high[1] <= 0):
-            self.fails.setdefault(int(unit[n]), tuple(low[n].tolist()))
+            self.fails.setdefault(int(points.problem[n]), tuple(points.low[n].tolist()))
 
-    def look(self, unit: np.ndarray, low: Array, high: Array) -> np.ndarray:
-        """Return which cells are open; remember bounds, failures, and where it is still open."""
-        bernstein, error = _coefficients(self.powers, self.rows[unit], low, high)
+    def __call__(self, cells: Cells) -> tuple[Array, None, None]:
+        """Return which cells are open, of polynomials that have not failed; remember bounds."""
+        rows = self.rows[cells.problem]
+        bernstein, error = _coefficients(self.powers, rows, cells.low, cells.high)
         least = (bernstein - error).min(1)
         proved = least > 0
-        np.minimum.at(self.bound, unit[proved], least[proved])
-        middle = 0.5 * low + 0.5 * high
-        self.corners(unit[~proved], middle[~proved], middle[~proved])
-        stuck = set(unit[~proved].tolist())
-        self.open = {n: where for n, where in self.open.items() if n in self.spent()}
-        for n, where in zip(unit[~proved].tolist(), middle[~proved].tolist(), strict=True):
-            if n in stuck:
-                self.open[n] = tuple(where)
-        result: np.ndarray = ~proved
-        return result
+        np.minimum.at(self.bound, cells.problem[proved], least[proved])
+        rest = cells[~proved]
+        self.corners(Cells(rest.problem, rest.middle, rest.middle, rest.carried))
+        return ~proved & ~np.isin(cells.problem, list(self.fails)), None, None
 
-    def spent(self) -> set[int]:
-        """Return the polynomials whose cells are used up."""
-        return set(np.flatnonzero(self.cells >= _BUDGET).tolist())
-
-    def settled(self, unit: np.ndarray) -> np.ndarray:
-        """Return which cells belong to a polynomial that has failed."""
-        return np.isin(unit, list(self.fails))
-
-    def verdict(self, n: int, low: Array, high: Array) -> Positivity:
-        """Return what is known about polynomial n."""
+    def verdict(
+        self, n: int, low: Array, high: Array, left: tuple[float, ...] | None
+    ) -> Positivity:
+        """Return what is known about polynomial n, with a cell that is left open or None."""
         if n in self.fails:
             return Positivity("refuted", -np.inf, self._root(n, low, high) or self.fails[n])
-        if n not in self.open:
+        if left is None:
             return Positivity("proved", float(self.bound[n]))
         if len(low) > 1:
-            return Positivity("undecided", -np.inf, self.open[n])
+            return Positivity("undecided", -np.inf, left)
         root = self._root(n, low, high)
         return Positivity("refuted", -np.inf, root) if root else Positivity("proved", _LEAST)
 
@@ -141,11 +120,20 @@ class _Search:
 
 
 @functools.lru_cache(maxsize=64)
-def _matrix(degree: int) -> Array:
-    """Return the matrix from powers of t to Bernstein coefficients."""
-    return np.array(
-        [[comb(i, k) / comb(degree, k) for k in range(degree + 1)] for i in range(degree + 1)]
-    )
+def bernstein_matrix(degree: int, symmetric: bool = False) -> Array:
+    """Return the matrix from powers of t to Bernstein coefficients.
+
+    Args:
+        degree: of the polynomials.
+        symmetric: on [-1, 1]; else on [0, 1].
+    """
+    size = range(degree + 1)
+    rows = [[Fraction(comb(i, k), comb(degree, k)) for k in size] for i in size]
+    if symmetric:  # the powers of 2 t - 1, in those of t
+        powers = [[comb(k, j) * 2**j * (-1) ** (k - j) for j in size] for k in size]
+        rows = [[sum(r * p for r, p in zip(row, power, strict=True)) for power in powers]
+                for row in rows]  # fmt: skip
+    return np.array(rows, dtype=np.float64)
 
 
 def _coefficients(powers: Powers, rows: Array, low: Array, high: Array) -> tuple[Array, Array]:
@@ -164,7 +152,7 @@ def _coefficients(powers: Powers, rows: Array, low: Array, high: Array) -> tuple
     error[at] = expansion.error * size + plan.share * np.abs(middle[at])
     bernstein, spread = middle, error + 8 * side * plan.share * np.abs(middle)
     for _ in range(variables):  # each pass moves one axis to the end
-        bernstein = np.tensordot(bernstein, _matrix(plan.highest), ((1,), (1,)))
-        spread = np.tensordot(spread, _matrix(plan.highest), ((1,), (1,)))
+        bernstein = np.tensordot(bernstein, bernstein_matrix(plan.highest), ((1,), (1,)))
+        spread = np.tensordot(spread, bernstein_matrix(plan.highest), ((1,), (1,)))
     lost = expansion.lost[:, None] * (1 + side**variables)
     return bernstein.reshape(len(low), -1), spread.reshape(len(low), -1) * 2 + lost

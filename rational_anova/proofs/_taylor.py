@@ -14,10 +14,10 @@ from math import comb, factorial, prod
 import numpy as np
 
 from .._core.types import Array
-from ..functional import Powers
-from ..proofs import Interval, down, up
+from ._intervals import Interval, down, up
 
 Index = tuple[int, ...]
+Powers = tuple[Index, ...]  # of the monomials of a polynomial, one number for each variable
 _TINY = 1e-290
 
 
