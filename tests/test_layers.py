@@ -16,6 +16,7 @@ PACKAGES = [
     "functional | topology",
     "serialization | images",
     "units",
+    "anova",
     "networks",
     "budgets | training",
     "certificates | dynamics | surgery",
