@@ -15,6 +15,7 @@ PACKAGES = [
     "tables | proofs | kernels",
     "functional | topology",
     "units | images",
+    "anova",
     "networks",
     "budgets | training",
     "certificates | dynamics | surgery",

@@ -24,7 +24,7 @@ def effects_figure() -> Figure:
 
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     y = y.rename("progression")
-    return ra.RANRegressor().fit(X, y).plot_anova("main", top=6)
+    return ra.RANRegressor().fit(X, y).plot_anova(mode="main", top=6)
 
 
 def main() -> None:

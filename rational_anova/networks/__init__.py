@@ -6,12 +6,10 @@ from ._baselines import MLP as MLP
 from ._conv import CNN as CNN
 from ._conv import RANConvNet as RANConvNet
 from ._deep import DeepRAN as DeepRAN
+from ._deep import GatedRationalBlock as GatedRationalBlock
 from ._deep import MessageBlock as MessageBlock
 from ._ffn import RANFFN as RANFFN
 from ._ffn import RANFFNPlus as RANFFNPlus
-from ._gated import GatedRationalBlock as GatedRationalBlock
-from ._plots import panels as panels
-from ._plots import percent as percent
 from ._presets import PRESETS as PRESETS
 from ._presets import Preset as Preset
 from ._presets import preset as preset

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import importlib
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,9 +12,19 @@ from torch import Tensor, nn
 from .. import functional as F
 from .._core import checks as check
 from .._core.saveable import remembered, saveable
+from ..anova import MODES, Effects, plot
+from ..tables import input_names, read_tensor
 from ..topology import Topology
 from ..units import Rational1d, Rational2d, number, symbols
-from ._plots import plot_anova
+from ._effects import (
+    WIDEST,
+    anova_of,
+    data_of,
+    effects_of,
+    output_positions,
+    purified,
+    quantiles,
+)
 from ._snapping import Snaps, auto_rational
 
 if TYPE_CHECKING:
@@ -66,6 +77,7 @@ class RAN(nn.Module):
         readout: `sum` (Eq. 2), `linear` (Eq. 3), or `auto`: `sum` for one output.
         eps: added to the denominators; None means the default of the denominator.
         noise: standard deviation of noise on the coefficients at the start.
+        observed: what is known of the data, as `observe` notes it; files have it.
         device: of the parameters.
         dtype: of the parameters.
 
@@ -97,10 +109,12 @@ class RAN(nn.Module):
         readout: str = "auto",
         eps: float | None = None,
         noise: float = 0.0,
+        observed: Mapping[str, Any] | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
+        self.observed = observed
         self.in_features = check.integer(in_features, "in_features", 1)
         self.out_features = check.integer(out_features, "out_features", 1)
         self.topology = as_topology(topology, self.in_features)
@@ -293,10 +307,48 @@ class RAN(nn.Module):
             for row, bias in rows
         ]
 
+    def fit(self, data: Any, opt: str = "auto", **options: Any) -> Any:
+        """Train the network in place: `rational_anova.fit` as a method, by the paper's name.
+
+        Args:
+            data: as in `rational_anova.fit`: (X, y), a dictionary with `train_input` and
+                `train_label`, a Dataset, ...
+            opt: the optimiser: `Adam`, `AdamW`, `LBFGS`, `LM` or `auto`, in any case.
+            options: further arguments of `rational_anova.fit`; `penalty` drops terms on the way.
+
+        Returns:
+            The record, a `History`.
+        """
+        # Training is built on networks, not the other way round: it is looked up when called.
+        training = importlib.import_module("rational_anova.training")
+        if "optimizer" in options:
+            raise TypeError(f"the optimiser is called opt here: opt={options['optimizer']!r}")
+        return training.fit(self, data, optimizer=str(opt).lower(), **options)
+
+    def observe(self, X: Any, names: Any = None) -> RAN:
+        """Note where the data lie, in place, for effects and pictures; `fit` does this.
+
+        Quantiles of each input and the names are kept, and written to files by `save`. A network
+        of more than 1,000 inputs keeps none.
+
+        Args:
+            X: (rows, in_features), array, tensor or table.
+            names: of the inputs; those of a table by default.
+        """
+        if self.in_features <= WIDEST:
+            given = input_names(names, X)
+            self.observed = {
+                "quantiles": quantiles(read_tensor(X, self.in_features).numpy()).tolist(),
+                "names": None if given is None else [str(name) for name in given],
+            }
+            remembered(self)["observed"] = self.observed
+        return self
+
     def auto_rational(
         self,
         X: Any = None,
         y: Any = None,
+        *,
         precision: float = 1e-5,
         constants: Sequence[str] = (),
     ) -> Snaps:
@@ -344,7 +396,8 @@ class RAN(nn.Module):
             X: (rows, in_features), where to compare; a table of pandas brings its names along.
             simplify: cancel and collect, with bounded effort. A form that loses precision is not
                 taken.
-            names: of the inputs: texts, symbols, or `symbols.Names`; x0, x1, ... by default.
+            names: of the inputs: texts, symbols, or `symbols.Names`; by default those of the
+                data, or x0, x1, ...
 
         Returns:
             The expression; a list of them for several outputs.
@@ -361,34 +414,59 @@ class RAN(nn.Module):
 
         return symbolic_formula(self, X, simplify, names)
 
-    def plot_anova(
-        self,
-        X: Any,
-        mode: str = "interaction",
-        names: Any = None,
-        *,
-        output: int = 0,
-        top: int = 6,
-    ) -> Figure:
-        """Draw the effects of the inputs.
+    def effects(self, X: Any = None, names: Any = None) -> Effects:
+        """Return the purified effects by name (`x0`, `x0 x x1`), the largest share first.
 
-        Effects are purified: what a pair says of one of its inputs alone is counted to the main
-        effect of this input, all are centred. Shares are those of the variance of f if the inputs
-        varied independently, each as in X; they add up to one.
+        What a pair says of one of its inputs alone is counted to the main effect of this input;
+        all effects have mean zero. The share of an effect f_u is Cov(f_u, f)/Var(f) with inputs
+        that are independent, each as in the data; shares add up to one. `rational_anova.anova`
+        has the definitions, and `effects_` of the estimators has the same records.
 
         Args:
-            X: (rows, in_features), data that say where the inputs lie.
-            mode: `main` (a curve for each input), `interaction` (the strongest pairs as contours),
-                `heatmap` (shares of all pairs, main effects on the diagonal) or `poles` (complex
-                poles of all units around the range of the data).
-            names: of the inputs; the columns of a table of pandas, or x0, x1, ... by default.
-            output: which output, if there are several.
-            top: how many panels at most, the strongest first; twice as many rows in a heatmap.
+            X: (rows, in_features), rows that say where the inputs lie; None for those of the fit.
+            names: of the inputs; by default those of the data, or x0, x1, ...
+
+        Example:
+            >>> net = RAN(2, topology="all", denominator="sos")
+            >>> [round(e.share, 3) for e in net.effects(torch.rand(50, 2)).values()][-1]
+            0.0
+        """
+        data = data_of(self, X, names)
+        return effects_of(self, data, purified(self, data.middles))
+
+    def plot_anova(
+        self,
+        X: Any = None,
+        mode: str = "main",
+        effects: Sequence[str] | str | None = None,
+        top: int | None = None,
+        output: int | None = None,
+        names: Any = None,
+    ) -> Figure:
+        """Draw the effects of the inputs; see `effects` for what they and their shares are.
+
+        The estimators' `plot_anova` has the same arguments and modes.
+
+        Args:
+            X: (rows, in_features), rows that say where the inputs lie; None for those of the fit.
+                For `local`, one row.
+            mode: `main`: a curve for each input, the data along the bottom. `interaction`: pairs
+                as heat maps; with X pale where there are no rows. `importance`: shares of the
+                variance as bars. `heatmap`: the same as a matrix of the inputs. `local`: what adds
+                up to f at one row. `poles`: complex poles of the units around the data.
+            effects: those to draw, by name; None for those of the largest shares.
+            top: how many at most; None for what fits: 9, 6, 20, 12 inputs, 12, 6 inputs.
+            output: which output, if there are several. None: main effects are drawn for all of
+                them, a pair for the one that it matters most to, shares for all together; `local`
+                takes the largest.
+            names: of the inputs; by default those of the data, or x0, x1, ...
 
         Returns:
             A figure of matplotlib; `figure.savefig("effects.png")` writes it.
         """
-        return plot_anova(self, X, mode, names, output, top)
+        outputs = output_positions(self, output)
+        check.choice(mode, MODES, "mode")
+        return plot(anova_of(self, X, mode, names), mode, effects, top, outputs)
 
     def extra_repr(self) -> str:
         """Describe the topology."""

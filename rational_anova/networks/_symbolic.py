@@ -14,9 +14,10 @@ from torch import Tensor
 
 from ..functional import Powers
 from ..symbols import numeric
-from ..tables import input_names, read_tensor
-from ..units import RationalUnit, symbols
+from ..tables import read_tensor
+from ..units import RationalUnit
 from ._coefficients import exact_numbers, lookup
+from ._effects import inputs_of
 
 if TYPE_CHECKING:
     from ._ran import RAN
@@ -101,7 +102,7 @@ def symbolic_formula(
     model: RAN, X: Any, simplify: bool, names: Any
 ) -> sympy.Expr | list[sympy.Expr]:
     """See `RAN.symbolic_formula`."""
-    inputs = symbols(input_names(names, X), model.in_features)
+    inputs = inputs_of(model, X, names)
     if X is None:
         generator = torch.Generator().manual_seed(0)
         rows = torch.rand(_PROBES, model.in_features, generator=generator, dtype=torch.float64)

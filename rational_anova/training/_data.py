@@ -21,6 +21,7 @@ from torch.utils.data import (
     TensorDataset,
 )
 
+from ..networks import RAN
 from ..tables import as_tensor, check_finite_tensor
 from ._losses import Loss, read_targets
 
@@ -348,3 +349,19 @@ def predict(model: nn.Module, x: Tensor) -> Tensor:
     """Return outputs as (rows, outputs)."""
     result: Tensor = model(x)
     return result.unsqueeze(-1) if result.dim() == 1 else result
+
+
+def note_inputs(model: nn.Module, data: Data) -> None:
+    """Let a RAN know where its data lie, for its pictures; streams are not read for that."""
+    if not isinstance(model, RAN):
+        return
+    X: Any = None
+    if isinstance(data, Mapping):
+        X = data["train_input"]
+    elif isinstance(data, TensorDataset):
+        X = data.tensors[0]
+    elif isinstance(data, tuple | list):
+        X = data[0]
+    if X is not None:
+        rows = as_tensor(X, "X").reshape(-1, model.in_features)
+        model.observe(rows, getattr(X, "columns", None))

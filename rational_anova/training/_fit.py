@@ -29,6 +29,7 @@ from ._data import (
     is_share,
     learnable,
     modes,
+    note_inputs,
     outputs_of,
     prepare,
     prepare_source,
@@ -214,6 +215,7 @@ def _run(model: nn.Module, data: Data, validation: Any, settings: Settings) -> H
         None if test is None else prepare_source(test, loss, outputs, work, "test "),
     )
     learnable(sources[0])
+    note_inputs(model, data)
     history = History(name, reason, loss.name, seed=settings.seed)
     try:
         _train(

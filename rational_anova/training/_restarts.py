@@ -15,7 +15,7 @@ from torch import nn
 
 from .._core import checks as check
 from ..units import RationalUnit
-from ._data import Data, Diverged
+from ._data import Data, Diverged, note_inputs
 from ._fit import PRIVATE, Settings, run
 from ._history import History
 from ._loop import ENDED
@@ -71,6 +71,7 @@ def best_of(
     kept = min(finite, key=lambda n: scores[seeds[n]])
     state, history = results[kept]
     model.load_state_dict(state)
+    note_inputs(model, data)  # the starts were copies, and know it
     history.runs = scores
     return history
 

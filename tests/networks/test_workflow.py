@@ -11,8 +11,7 @@ import torch
 
 from rational_anova import RAN, Topology, fit, load, prune, save
 from rational_anova.functional import BASES, DENOMINATORS
-from rational_anova.networks._effects import Effects
-from rational_anova.networks._plots import poles_of
+from rational_anova.networks._effects import poles_of, quantiles
 from rational_anova.symbols import Names
 from tests.conftest import scramble
 
@@ -200,13 +199,13 @@ def test_many_terms_do_not_hang():
     assert net.symbolic_formula() != 0
 
 
-@pytest.mark.parametrize("mode", ["main", "interaction", "heatmap", "poles"])
+@pytest.mark.parametrize("mode", ["main", "interaction", "importance", "heatmap", "poles"])
 @pytest.mark.parametrize("kind", ["sos", "softplus", "polynomial"])
 def test_pictures(mode, kind, tmp_path):
     X = np.random.default_rng(0).uniform(-1, 1, (200, 3))
     figure = wild(kind).plot_anova(X, mode=mode, names=["T", "pressure", "a very long name of an input"])  # fmt: skip
     figure.savefig(tmp_path / "figure.png")
-    words = [t.get_text() for axis in figure.axes for t in (*axis.get_xticklabels(), axis.xaxis.label)]  # fmt: skip
+    words = [t.get_text() for axis in figure.axes for t in (*axis.get_xticklabels(), *axis.get_yticklabels(), axis.xaxis.label)]  # fmt: skip
     assert any("pressure" in word for word in words)
 
 
@@ -224,12 +223,13 @@ def test_pictures_of_one_input_and_of_many(mode, tmp_path):
 def test_shares_are_those_of_the_effects():
     net, X, y = fitted(X0 * X1 + 2 * X0)
     net.auto_rational(X, y)
-    effects = Effects(net, torch.tensor(X), 0)
-    assert effects.mains.sum() + sum(effects.pairs.values()) == pytest.approx(1)
+    effects = net.effects(X)
+    assert sum(effect.share for effect in effects.values()) == pytest.approx(1)
     # Var(u v) = Var(u) Var(v) and Var(2 u), with u and v uniform on [-2, 2]: 16/9 against 16/3.
-    assert effects.pairs[0, 1] == pytest.approx(0.25, abs=0.03)
-    grid = effects.points
-    surface = effects.pair((0, 1), grid[:, 0], grid[:, 1])
+    assert effects["x0 x x1"].share == pytest.approx(0.25, abs=0.03)
+    grid = quantiles(X)[1::2]
+    both = np.stack([np.repeat(grid[:, 0], len(grid)), np.tile(grid[:, 1], len(grid))], 1)
+    surface = effects["x0 x x1"].at(both).reshape(len(grid), len(grid))
     assert np.abs(surface.mean(0)).max() < 1e-12
     assert np.abs(surface.mean(1)).max() < 1e-12
 
@@ -237,19 +237,19 @@ def test_shares_are_those_of_the_effects():
 def test_poles_are_those_of_the_units():
     X = torch.rand(40, 3, dtype=torch.float64)
     net = wild("sos")
-    found = poles_of(net, X)
+    found = poles_of(net, quantiles(X.numpy()))
     for n, expected in enumerate(net.main.poles()):
         assert np.allclose(np.sort_complex(found[n][-1]), np.sort_complex(expected.numpy()))
     soft = wild("softplus")
     q = np.polynomial.Polynomial([0, *soft.main.denominator[:, 0].tolist()])
-    for pole in poles_of(soft, X)[0][-1]:
+    for pole in poles_of(soft, quantiles(X.numpy()))[0][-1]:
         assert abs(1 + 1e-6 + np.log(1 + np.exp(q(pole)))) < 1e-9
 
 
 def test_bad_input_is_named():
     net, X, y = fitted()
     with pytest.raises(ValueError, match="no pairs"):
-        RAN(2, topology="none").plot_anova(X)
+        RAN(2, topology="none").plot_anova(X, mode="interaction")
     with pytest.raises(ValueError, match="did you mean 'heatmap'"):
         net.plot_anova(X, mode="heatmaps")
     with pytest.raises(ValueError, match="output must be below 1"):

@@ -117,7 +117,7 @@ def test_a_pair_is_orthogonal_to_simple_functions_of_its_inputs():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(800, 1)) + 0.5 * rng.normal(size=(800, 2))
     model = explained(RANRegressor(link="identity"), x, x[:, 0] * x[:, 1])
-    pair = model.effects_["x0 x x1"].at(model._rows(x))[:, 0]
+    pair = model.effects_["x0 x x1"].at(model._rows(x).values)[:, 0]
     for k in (0, 1):
         for function in (x[:, k], x[:, k] ** 2, np.cos(x[:, k])):
             assert abs(np.corrcoef(pair, function)[0, 1]) < 0.02
@@ -287,8 +287,8 @@ def test_local_terms_add_up(regressor):
     assert "f" in regressor.explain_local(frame, total="f")
     with pytest.raises(ValueError, match="total='age'"):
         regressor.explain_local(frame, total="age")
-    with pytest.raises(ValueError, match="target='x'"):
-        regressor.explain_local(frame, target="x")
+    with pytest.raises(ValueError, match="output='x'"):
+        regressor.explain_local(frame, output="x")
 
 
 def test_effects_have_names_shares_and_curves(regressor):
@@ -335,7 +335,9 @@ def test_global_table(regressor, multiclass):
     assert list(table.columns) == ["effect", "kind", "inputs", "share", "std"]
     rows = regressor._rows(people()[0])
     for name, std in zip(table["effect"], table["std"], strict=True):
-        assert regressor.effects_[name].at(rows).std() == pytest.approx(std, rel=1e-6, abs=1e-12)
+        assert regressor.effects_[name].at(rows.values).std() == pytest.approx(
+            std, rel=1e-6, abs=1e-12
+        )
     table = multiclass.explain_global()
     assert list(table.columns) == ["effect", "kind", "inputs", "class", "share", "std"]
     np.testing.assert_allclose(table.groupby("class")["share"].sum(), 1)
@@ -349,13 +351,13 @@ def test_many_classes(multiclass):
     for k, name in enumerate(multiclass.classes_):
         terms = table[name].drop(columns="prediction").sum(axis=1)
         np.testing.assert_allclose(terms, f[:, k], atol=1e-10, rtol=0)
-        one = multiclass.explain_local(frame, target=name)
+        one = multiclass.explain_local(frame, output=name)
         pd.testing.assert_frame_equal(one, table[name], check_names=False)
     curve = multiclass.effects_["age"].curve(20)
     assert set(curve["class"]) == {"low", "mid", "high"}
     assert worst_correlation(multiclass.model_, multiclass._rows(people()[0]), np.ones(500)) < 1e-8
-    with pytest.raises(ValueError, match="target='none'"):
-        multiclass.plot_anova(target="none")
+    with pytest.raises(ValueError, match="output='none'"):
+        multiclass.plot_anova(output="none")
 
 
 def test_weights_count_in_shares():
@@ -364,7 +366,7 @@ def test_weights_count_in_shares():
     model = explained(RANRegressor(refinements=0, link="identity"), frame, income, weight)
     half = model._rows(frame.iloc[:150])
     for effect in model.effects_.values():
-        assert abs(effect.at(half).mean()) < 1e-10
+        assert abs(effect.at(half.values).mean()) < 1e-10
     assert sum(effect.share for effect in model.effects_.values()) == pytest.approx(1)
 
 
@@ -411,19 +413,19 @@ def texts_of(figure):
 
 def test_pictures_of_a_regressor(regressor):
     frame = people()[0]
-    main = regressor.plot_anova("main")
+    main = regressor.plot_anova(mode="main")
     assert {"effect on income", "age", "city", "rooms"} <= set(labels_of(main))
     main.canvas.draw()
     assert any(text.startswith("Rome (") for text in texts_of(main))
     assert "missing" in texts_of(main)
-    pair = regressor.plot_anova("interaction", names=["age x city"])
+    pair = regressor.plot_anova(mode="interaction", effects=["age x city"])
     pair.canvas.draw()
     assert {"age", "city", "effect on income"} <= set(labels_of(pair))
     assert "Oslo" in texts_of(pair)
-    shares = regressor.plot_anova("importance", top=2)
+    shares = regressor.plot_anova(mode="importance", top=2)
     assert "share of the variance of income" in labels_of(shares)
     assert any("more effects" in text for text in texts_of(shares))
-    local = regressor.plot_anova("local", X=frame.iloc[[0]], top=3)
+    local = regressor.plot_anova(frame.iloc[[0]], "local", top=3)
     assert "income" in labels_of(local)
     assert "age = missing" in texts_of(local) or any("more effects" in t for t in texts_of(local))
     for figure in (main, pair, shares, local):
@@ -434,15 +436,15 @@ def test_pictures_of_classes(multiclass):
     frame = people()[0]
     main = multiclass.plot_anova()
     assert [t.get_text() for t in main.legends[0].texts] == list(multiclass.classes_)
-    assert "effect on softmax score of low" in labels_of(multiclass.plot_anova(target="low"))
+    assert "effect on softmax score of low" in labels_of(multiclass.plot_anova(output="low"))
     assert "softmax score of low" in labels_of(
-        multiclass.plot_anova("local", X=frame.iloc[[3]], target="low")
+        multiclass.plot_anova(frame.iloc[[3]], "local", output="low")
     )
     assert "share of the variance of all softmax scores" in labels_of(
-        multiclass.plot_anova("importance")
+        multiclass.plot_anova(mode="importance")
     )
     if any(effect.kind == "pair" for effect in multiclass.effects_.values()):
-        multiclass.plot_anova("interaction").canvas.draw()
+        multiclass.plot_anova(mode="interaction").canvas.draw()
     main.canvas.draw()
 
 
@@ -453,13 +455,13 @@ def test_two_classes_have_log_odds():
     model = explained(RANClassifier(refinements=0, pairs=0), x, y)
     assert "effect on log odds of yes" in labels_of(model.plot_anova())
     np.testing.assert_allclose(
-        model.explain_local(x, target="yes")["prediction"], model.decision_function(x), atol=1e-10
+        model.explain_local(x, output="yes")["prediction"], model.decision_function(x), atol=1e-10
     )
     with pytest.raises(ValueError, match="use mode='main'"):
-        model.plot_anova("interaction")
+        model.plot_anova(mode="interaction")
     with pytest.raises(ValueError, match="did you mean 'local'"):
-        model.plot_anova("locale")
+        model.plot_anova(mode="locale")
     with pytest.raises(ValueError, match="draws one row, got 300 rows"):
-        model.plot_anova("local", X=x)
-    with pytest.raises(ValueError, match="target='no'"):
-        model.plot_anova(target="no")
+        model.plot_anova(x, "local")
+    with pytest.raises(ValueError, match="output='no'"):
+        model.plot_anova(output="no")

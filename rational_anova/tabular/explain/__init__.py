@@ -1,6 +1,6 @@
 """Explanations: effects with their shares, what adds up to a prediction, pictures."""
 
+from ...anova import Observed as Observed
 from ._mixin import ExplainMixin as ExplainMixin
 from ._statistics import Measured as Measured
-from ._statistics import Observed as Observed
 from ._statistics import measure as measure

@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from ...anova import Anova, Effect, Effects, Local, plot, short
+from ...tables import as_frame
 from ..deep import has_deep_part
 from ..model import Additive, Rows
-from ._effects import Effects, effects_of
-from ._statistics import Measured
+from ._effects import effects_of, inputs_of, poles_of
+from ._statistics import Measured, measure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,10 +46,11 @@ class ExplainMixin:
         The share of an effect f_u is Cov(f_u, f)/Var(f) over the training rows. All shares add up
         to one. Effects are purified: a pair has mean zero and is orthogonal to the main effects of
         both its inputs. With independent inputs shares are the Sobol indices; with dependent ones
-        a share may be slightly negative.
+        a share may be slightly negative. `rational_anova.anova` has the definitions.
         """
         check_is_fitted(self)
-        return effects_of(self.model_, self.measured_, self._output_classes())
+        inputs = inputs_of(self.model_, self.measured_)
+        return effects_of(self.model_, self.measured_, self._output_classes(), inputs)
 
     def explain_global(self) -> pd.DataFrame:
         """Return a table of the effects, the largest share first.
@@ -93,30 +96,30 @@ class ExplainMixin:
         name = "identity" if link is None else link.name
         return f"predicts a number{'' if name == 'identity' else f', link {name}'}"
 
-    def explain_local(self, X: Any, target: Any = None, total: str = "prediction") -> pd.DataFrame:
+    def explain_local(self, X: Any, output: Any = None, total: str = "prediction") -> pd.DataFrame:
         """Return what each effect adds to f at each row of X.
 
         Args:
             X: a table.
-            target: with several classes, the class whose decision is taken apart; None for all.
+            output: with several classes, the one whose decision is taken apart; None for all.
             total: name of the column of sums.
 
         Returns:
             One row for each row of X, with its index. Columns: `intercept`, each effect (the
             largest share first), for a deep model what its networks add, and the sum, which is
             `predict_link` or `decision_function`.
-            With several classes and no `target` the columns have two levels, class and effect.
+            With several classes and no `output` the columns have two levels, class and effect.
         """
         rows: Rows = self._rows(X)  # type: ignore[attr-defined]
         effects = self.effects_
         if total == "intercept" or total in effects:
             raise ValueError(f"total={total!r} is the name of another column; choose another one")
-        values = {name: effect.at(rows) for name, effect in effects.items()}
+        values = {name: effect.at(rows.values) for name, effect in effects.items()}
         deep = None
         if has_deep_part(self):
             deep = self._decision(rows) - self.model_.decision(rows)  # type: ignore[attr-defined]
         tables = {}
-        for k in self._outputs(target):
+        for k in self._outputs(output):
             columns = {"intercept": np.full(len(rows), self.model_.intercept[k])}
             columns |= {name: value[:, k] for name, value in values.items()}
             if deep is not None:
@@ -132,29 +135,88 @@ class ExplainMixin:
 
     def plot_anova(
         self,
-        mode: str = "main",
         X: Any = None,
-        names: Sequence[str] | None = None,
+        mode: str = "main",
+        effects: Sequence[str] | str | None = None,
         top: int | None = None,
-        target: Any = None,
+        output: Any = None,
+        names: Sequence[str] | None = None,
     ) -> Figure:
         """Draw the effects; returns a matplotlib `Figure`, to be saved with `savefig`.
 
+        `RAN.plot_anova` has the same arguments and modes.
+
         Args:
+            X: a table over whose rows shares and ranges are taken; None for the training rows.
+                For `local`, a table of one row.
             mode: `main`: curves (bars for categories) with 95 % bands, the data along the bottom.
                 `interaction`: pairs as heat maps; pale where there were no rows. `importance`:
-                shares of the variance. `local`: what adds up to the prediction for one row.
-            X: for `local`, a table of one row.
-            names: the effects to draw, by name; None for those of the largest shares.
-            top: how many at most; None for what fits: 9, 6, 20 or 12.
-            target: with several classes, the one to draw. None: main effects are drawn for all
-                classes, a pair for the class that it matters most to, and importance for all
-                classes together; `local` takes the predicted class.
-        """
-        from ._plots import plot  # matplotlib is slow to import, and most users do not draw
+                shares of the variance as bars. `heatmap`: the same as a matrix of the inputs.
+                `local`: what adds up to the prediction for one row. `poles`: the complex poles of
+                the heads around the data of each number.
+            effects: those to draw, by name; None for those of the largest shares.
+            top: how many at most; None for what fits: 9, 6, 20, 12 inputs, 12, 6 inputs.
+            output: with several classes, the one to draw. None: main effects are drawn for all
+                classes, a pair for the class that it matters most to, shares for all classes
+                together; `local` takes the predicted class.
+            names: other names for the inputs, one for each.
 
+        Example:
+            >>> import rational_anova as ra
+            >>> model = ra.RANRegressor().fit([[0.0], [1.0], [2.0]] * 9, [0.0, 1.0, 2.0] * 9)
+            >>> model.plot_anova(mode="importance").axes[0].get_xlabel()
+            'share of the variance of target'
+        """
         check_is_fitted(self)
-        return plot(self, mode, X, names, top, target)
+        if isinstance(X, str):
+            raise TypeError(f"X must be a table, got {X!r}; a mode is given as mode={X!r}")
+        outputs = None if output is None else self._outputs(output)
+        return plot(self._anova(X, mode, names), mode, effects, top, outputs)
+
+    def _anova(self, X: Any, mode: str, names: Any) -> Anova:
+        """Return the model as pictures know it."""
+        measured = self.measured_
+        if X is not None and mode != "local":
+            rows: Rows = self._rows(X)  # type: ignore[attr-defined]
+            measured = measure(self.model_, rows, np.ones(len(rows)))
+        inputs = inputs_of(self.model_, measured, names)
+        classes = self._output_classes()
+        effects = effects_of(self.model_, measured, classes, inputs)
+        return Anova(
+            inputs, effects, measured.total, tuple(map(self._said, range(self.model_.outputs))),
+            classes, "all softmax scores", lambda: poles_of(self.model_),
+            self._local(X, effects) if mode == "local" else None,
+        )  # fmt: skip
+
+    def _local(self, X: Any, effects: Effects) -> Local:
+        """Return what adds up to f at the one row of X."""
+        if X is None or len(X) != 1:
+            got = "none" if X is None else f"{len(X)} rows"
+            raise ValueError(f"mode='local' draws one row, got {got}; pass X=table.iloc[[k]]")
+        rows: Rows = self._rows(X)  # type: ignore[attr-defined]
+        parts = {name: effect.at(rows.values)[0] for name, effect in effects.items()}
+        if has_deep_part(self):
+            whole = self._decision(rows)  # type: ignore[attr-defined]
+            parts[NETWORKS] = (whole - self.model_.decision(rows))[0]
+        texts = {name: self._with_values(effect, X) for name, effect in effects.items()}
+        return Local(parts, texts, self.model_.intercept)
+
+    def _with_values(self, effect: Effect, X: Any) -> str:
+        """Write an effect's inputs with the values that a row has."""
+        frame = as_frame(X)[0]
+        texts = []
+        for axis, one in zip(effect.axes, effect.seen, strict=True):
+            value = frame.iloc[0, self.model_.features[axis].column]
+            if pd.isna(value):
+                text = "missing"
+            elif isinstance(value, pd.Timestamp):
+                text = str(value.date())
+            elif isinstance(value, str) or one.category:
+                text = short(value, 14)
+            else:
+                text = f"{value:.4g}" if abs(value) < 1e4 or value % 1 else f"{value:.0f}"
+            texts.append(f"{short(one.name, 20)} = {text}")
+        return ", ".join(texts)
 
     # -- outputs
 
@@ -162,18 +224,18 @@ class ExplainMixin:
         """The class of each output; none for numbers and for two classes."""
         return tuple(self.classes_) if self.model_.outputs > 1 else ()  # type: ignore[attr-defined]
 
-    def _outputs(self, target: Any) -> list[int]:
-        """Return the outputs that a target means."""
+    def _outputs(self, output: Any) -> list[int]:
+        """Return the positions of an output that is given by its class; of all for None."""
         classes = list(self._output_classes())
-        if target is None:
+        if output is None:
             return list(range(self.model_.outputs))
         known = classes or list(getattr(self, "classes_", ()))[1:]
-        if target not in known:
+        if output not in known:
             way = f"choose one of {known}" if known else "leave it out: there is one output"
-            raise ValueError(f"target={target!r} has no decision of its own; {way}")
-        return [known.index(target)]
+            raise ValueError(f"output={output!r} has no decision of its own; {way}")
+        return [known.index(output)]
 
-    def _said(self, output: int) -> str:
+    def _said(self, k: int) -> str:
         """Say what an output is, for the labels of pictures."""
         classes = getattr(self, "classes_", None)
         if classes is None:
@@ -181,4 +243,4 @@ class ExplainMixin:
             return LINKS[link] + str(getattr(self, "target_name_", "target"))
         if self.model_.outputs == 1:
             return f"log odds of {classes[1]}"
-        return f"softmax score of {classes[output]}"
+        return f"softmax score of {classes[k]}"
