@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.autograd import forward_ad
 from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils.checkpoint import checkpoint
 
 import rational_anova as ra
@@ -149,6 +150,18 @@ def test_operators_are_what_they_declare(case, kind, dtype):
         arguments = (top, *still, *numbers, inputs)
         result = torch.library.opcheck(torch.ops.rational_anova.slopes, arguments)
         assert set(result.values()) == {"SUCCESS"}
+
+
+@pytest.mark.parametrize("path", ["torch", "auto"])
+def test_operators_tell_the_compiler_the_strides_they_have(path):
+    top, bottom = torch.randn(4, 6), torch.randn(2, 6)
+    numbers = (1, 3, 2, "softplus", "identity", 1e-6, -1)
+    x = torch.randn(6, 5).t()
+    grad = torch.randn(6, 5).t()
+    with kernels.using(path):
+        arguments = (top, bottom, None, None, *numbers)
+        torch.library.opcheck(torch.ops.rational_anova.value, (x, *arguments))
+        torch.library.opcheck(torch.ops.rational_anova.slopes, (grad, x, *arguments, True))
 
 
 # Compiling
@@ -554,6 +567,13 @@ def test_onnx_units(kind, to_onnx):
     found, expected = run(odd), bank(odd).detach()
     assert expected.isnan().any()
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5, equal_nan=True)
+
+
+def test_tracing_with_real_numbers():
+    unit, x = ra.Rational1d(4, init="gelu"), torch.randn(3, 4)
+    traced = make_fx(lambda x: unit(x))(x)
+    other = torch.randn(3, 4)
+    torch.testing.assert_close(traced(other), unit(other))
 
 
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
