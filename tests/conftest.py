@@ -1,5 +1,7 @@
 """Shared helpers: one list of all units under contract, and a way to give them odd coefficients."""
 
+from collections import Counter
+
 import pytest
 import torch
 from hypothesis import settings
@@ -12,6 +14,16 @@ settings.register_profile("default", deadline=None, derandomize=True, max_exampl
 settings.load_profile("default")
 
 torch.set_num_threads(1)  # the tensors here are too small to share among threads
+
+
+def pytest_collection_modifyitems(items):
+    """Put modules with slow tests first: at the end no worker waits for another's long module.
+
+    Holds with `--no-loadscope-reorder`; by itself xdist puts those with many tests first.
+    """
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: -slow[item.path])
+
 
 pytest.register_assert_rewrite("tests.kernels.cases")
 

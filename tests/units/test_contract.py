@@ -255,7 +255,7 @@ def test_denominator_keeps_its_bound(kind, base, variables):
         assert (unit.denominator_min(x) >= DENOMINATORS[kind].minimum).all()
 
 
-@every_case
+@every_part
 def test_formula_agrees_with_output_to_1e12(kind, base, variables):
     unit = scramble(make(kind, base, variables, dtype=torch.float64, heads=2))
     names = sympy.symbols("a b c")
