@@ -350,7 +350,7 @@ class TestWhatIsServed:
 
     def test_triton_that_fails_is_left_for_torch(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Once, with a warning that says how; then units run as if it were not there."""
-        monkeypatch.setattr(kernels._choice, "_broken", [])
+        monkeypatch.setattr(kernels._pick, "_broken", [])
 
         class Broken:
             @staticmethod
