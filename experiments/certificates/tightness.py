@@ -80,7 +80,7 @@ def main() -> None:
     for variables, units, points in ((1, 100, 20_001), (2, 20, 80_802)):
         for kind in DENOMINATORS:
             if not log.has(variables=variables, denominator=kind):
-                sizes = (3, 401) if smoke else (units, points)
+                sizes = (1, 101) if smoke else (units, points)
                 log.add(variables=variables, denominator=kind, **study(kind, variables, *sizes))
 
 
