@@ -22,9 +22,10 @@ endif
 demo: $(READY)
 	$(BIN)/ran demo
 
-# One thread a worker: two workers of two threads each on two cores take twice as long.
+# One thread a worker: two workers of two threads each on two cores take twice as long. A module
+# stays on one worker, so that what it builds once is built once; tests/conftest.py has the order.
 test: check
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -194,7 +194,7 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true", help="a small run, for the tests")
     smoke = parser.parse_args().smoke
     torch.set_num_threads(1)
-    points, seconds, restarts = (20, 1.0, 2) if smoke else (200, 120.0, 8)
+    points, seconds, restarts = (12, 0.2, 1) if smoke else (200, 120.0, 8)
     log = Log("lorentzian_smoke" if smoke else "lorentzian", fresh=smoke)
     runs = Runs(log, points)
     run_ran(runs, restarts)

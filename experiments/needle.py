@@ -71,11 +71,11 @@ FULL: dict[str, Any] = {
 }
 SMOKE = FULL | {
     "seeds": range(1),
-    "rows": 100,
-    "steps": 20,
+    "rows": 60,
+    "steps": 5,
     "networks": {"default": NETWORKS["default"]},
-    "select": [(5, 100, 0.1)],
-    "scale": (20, 500, 2, 4, range(1)),
+    "select": [(4, 60, 0.1)],
+    "scale": (10, 200, 2, 4, range(1)),
     "methods": ("residual",),
     "epochs": (1, 2, 3, 4),
 }
@@ -319,7 +319,7 @@ def main() -> None:
     figure = draw(plan["epochs"])
     if not smoke:
         FIGURES.mkdir(parents=True, exist_ok=True)
-    figure.savefig(io.BytesIO() if smoke else FIGURES / "needle.png", dpi=110)
+    figure.savefig(io.BytesIO() if smoke else FIGURES / "needle.png", dpi=20 if smoke else 110)
     report(log)
 
 

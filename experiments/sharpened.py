@@ -72,7 +72,7 @@ def main() -> None:
                     if not log.has(**key):
                         run(log, key, (X, y, T, t), 2 if smoke else 300)
     if not log.has(family="RAN shallow"):
-        shallow(log, X.double(), T.double(), 2 if smoke else 8)
+        shallow(log, X.double(), T.double(), 1 if smoke else 8)
 
 
 def run(log: Log, key: dict[str, Any], parts: tuple[Tensor, ...], epochs: int) -> None:

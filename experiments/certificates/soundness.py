@@ -129,7 +129,7 @@ def main() -> None:
     smoke = parser.parse_args().smoke
     torch.set_num_threads(1)
     log = Log("certificates_soundness_smoke" if smoke else "certificates_soundness", fresh=smoke)
-    batches, units, points = (14, 3, 500) if smoke else (665, 20, 100_000)
+    batches, units, points = (14, 1, 500) if smoke else (665, 20, 100_000)
     for seed in range(batches):
         if not log.has(seed=seed):
             key = settings(seed)

@@ -19,6 +19,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from rational_anova import Rational1d, kernels
 from rational_anova.functional import Form
 from rational_anova.functional._bases import BASES
 from rational_anova.functional._denominators import DENOMINATORS
@@ -346,6 +347,22 @@ class TestWhatIsServed:
             "print(_triton.reason())"
         )
         assert _python("-c", script) == "Triton is not installed\n"
+
+    def test_triton_that_fails_is_left_for_torch(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Once, with a warning that says how; then units run as if it were not there."""
+        monkeypatch.setattr(kernels._pick, "_broken", [])
+
+        class Broken:
+            @staticmethod
+            def forward(*arguments: Any) -> None:
+                raise RuntimeError("no such card")
+
+        with pytest.warns(RuntimeWarning, match="Triton failed .RuntimeError: no such card."):
+            assert kernels.attempt(Broken, "forward") is None
+        spec = Rational1d(3).form.spec
+        with kernels.using("triton"):
+            assert kernels.pick(spec, torch.randn(2, 3)) is None
+            assert kernels.info()["cpu"] == "torch"
 
     @needs_triton
     def test_reasons(self) -> None:

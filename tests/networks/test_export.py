@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.autograd import forward_ad
 from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils.checkpoint import checkpoint
 
 import rational_anova as ra
@@ -47,7 +48,8 @@ NETWORKS = {
     "GatedRationalBlock": (lambda **o: ra.GatedRationalBlock(6, **o), (6,)),
 }  # fmt: skip
 every_network = pytest.mark.parametrize("name", NETWORKS)
-COMPILED = ("Rational1d", "Rational2d", "RAN", "DeepRAN", "RANFFN", "RANConvNet")
+UNITS = ("Rational1d", "Rational2d")
+COMPILED = (*UNITS, "RAN", "DeepRAN", "RANFFN", "RANConvNet")
 
 
 @pytest.fixture(autouse=True)
@@ -135,10 +137,15 @@ def operands(case, kind, dtype):
     return tensors, (variables, *degrees, kind, "gelu", form.eps, options.get("dim", -1))
 
 
+# Every shape of the operands, and the other dtype and kind with the first of each.
 @pytest.mark.parametrize(
-    ("kind", "dtype"), [("softplus", torch.float32), ("sos", torch.float64)], ids=str
+    ("case", "kind", "dtype"),
+    [
+        *((case, "softplus", torch.float32) for case in OPERANDS),
+        *((case, "sos", torch.float64) for case in ("1d", "2d")),
+    ],
+    ids=str,
 )
-@pytest.mark.parametrize("case", OPERANDS)
 def test_operators_are_what_they_declare(case, kind, dtype):
     tensors, numbers = operands(case, kind, dtype)
     result = torch.library.opcheck(torch.ops.rational_anova.value, (*tensors, *numbers))
@@ -151,11 +158,27 @@ def test_operators_are_what_they_declare(case, kind, dtype):
         assert set(result.values()) == {"SUCCESS"}
 
 
+@pytest.mark.parametrize("path", ["torch", "auto"])
+def test_operators_tell_the_compiler_the_strides_they_have(path):
+    top, bottom = torch.randn(4, 6), torch.randn(2, 6)
+    numbers = (1, 3, 2, "softplus", "identity", 1e-6, -1)
+    x = torch.randn(6, 5).t()
+    grad = torch.randn(6, 5).t()
+    with kernels.using(path):
+        arguments = (top, bottom, None, None, *numbers)
+        torch.library.opcheck(torch.ops.rational_anova.value, (x, *arguments))
+        torch.library.opcheck(torch.ops.rational_anova.slopes, (grad, x, *arguments, True))
+
+
 # Compiling
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-@pytest.mark.parametrize("name", COMPILED)
+# Networks pass on the dtype of their units: float64 is compiled for the units alone.
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [*((name, torch.float32) for name in COMPILED), *((name, torch.float64) for name in UNITS)],
+    ids=str,
+)
 def test_compiled_is_eager(name, dtype):
     net, x = build(name, dtype), batch(name, dtype=dtype)
     compiled = torch.compile(net, backend="aot_eager", fullgraph=True)
@@ -163,7 +186,7 @@ def test_compiled_is_eager(name, dtype):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize("name", [name for name in COMPILED if name not in UNITS])
 @pytest.mark.usefixtures("inductor")
 def test_inductor_is_eager(name):
     net, x = build(name), batch(name)
@@ -171,7 +194,7 @@ def test_inductor_is_eager(name):
     assert_same(derivatives(compiled, net, x), derivatives(net, net, x))
 
 
-@pytest.mark.parametrize("name", ["Rational1d", "Rational2d"])
+@pytest.mark.parametrize("name", UNITS)
 @pytest.mark.usefixtures("inductor")
 def test_inductor_serves_units_in_float64(name):
     net, x = build(name, torch.float64), batch(name, dtype=torch.float64)
@@ -554,6 +577,13 @@ def test_onnx_units(kind, to_onnx):
     found, expected = run(odd), bank(odd).detach()
     assert expected.isnan().any()
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5, equal_nan=True)
+
+
+def test_tracing_with_real_numbers():
+    unit, x = ra.Rational1d(4, init="gelu"), torch.randn(3, 4)
+    traced = make_fx(lambda x: unit(x))(x)
+    other = torch.randn(3, 4)
+    torch.testing.assert_close(traced(other), unit(other))
 
 
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")

@@ -168,6 +168,68 @@ def test_an_additive_network_has_no_interactions():
     assert (hessian - hessian.diag().diag()).abs().max() == 0
 
 
+def deep():
+    torch.manual_seed(0)
+    return ra.DeepRAN(6, 2, topology=8, noise=0.2)
+
+
+class Doubled(nn.Linear):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+def replace_head(net):
+    net.head = Doubled(net.head.in_features, 2)
+
+
+def drop_head(net):
+    net.head = nn.Identity()
+
+
+def wrap_head(net):
+    net.head = nn.Sequential(nn.Dropout(0.0), net.head)
+
+
+def patch_block(net):
+    inner = net.blocks[0].forward
+    net.blocks[0].forward = lambda h: (2 * inner(h)[0], inner(h)[1])
+
+
+def patch_pair(net):
+    inner = net.blocks[1].pair.forward
+    net.blocks[1].pair.forward = lambda z: 2 * inner(z)
+
+
+def wrap_block(net):
+    net.blocks[0] = nn.Sequential(net.blocks[0])
+
+
+def hook_block(net):
+    net.blocks[0].register_forward_hook(lambda m, a, out: (2 * out[0], out[1]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [replace_head, drop_head, wrap_head, patch_block, patch_pair, wrap_block, hook_block],
+)
+def test_a_changed_network_is_what_it_was_changed_to(change):
+    net, x = deep(), torch.randn(5, 6)
+    before = net(x)
+    change(net)
+    h, messages = x, x[..., :0]
+    for block in net.blocks:
+        h, messages = block(h)
+    expected = net.head(torch.cat([h, messages], -1))
+    torch.testing.assert_close(net(x), expected, rtol=1e-5, atol=1e-6)
+    if change not in (wrap_head, wrap_block):
+        assert before.shape != expected.shape or not torch.allclose(before, expected)
+
+
+def test_a_network_without_memory():
+    net = ra.DeepRAN(6, 2, topology=8, device="meta")
+    assert net(torch.randn(5, 6, device="meta")).shape == (5, 2)
+
+
 def test_ffn_starts_as_a_gelu_layer():
     h = torch.randn(3, 5, 8)
     for layer in (ra.RANFFN(8), ra.RANFFN(8, groups=4)):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from scipy import optimize
+from torch import nn
 from torch.func import functional_call, jacrev, vmap
 
 import rational_anova as ra
@@ -40,6 +41,18 @@ def test_jacobian_by_hand_is_that_of_torch(options):
     torch.testing.assert_close(value, net(x).detach())
     for name, rows in expected(held, x).items():
         torch.testing.assert_close(found[name], rows, atol=1e-12, rtol=1e-10)
+
+
+def scale(module, arguments):
+    return (arguments[0] * 10,)
+
+
+def test_levenberg_marquardt_differentiates_the_model_that_is_there():
+    net = ra.RAN(2, topology="none", dtype=DOUBLE, noise=0.3)
+    net.register_forward_pre_hook(scale)
+    x = torch.randn(6, 2, dtype=DOUBLE)
+    value, _ = jacobian_rows(net, Vector(net))(x)
+    torch.testing.assert_close(value, net(x))
 
 
 def test_jacobian_leaves_frozen_parameters_out():
@@ -221,3 +234,83 @@ def test_same_result_again():
     (one, a), (two, b) = once(), once()
     assert one.training_loss == two.training_loss
     assert all(torch.equal(p, q) for p, q in zip(a.parameters(), b.parameters(), strict=True))
+
+
+def data(rows=80):
+    generator = torch.Generator().manual_seed(0)
+    X = torch.randn(rows, 3, generator=generator, dtype=DOUBLE)
+    return X, torch.sin(X[:, 0]) + X[:, 1] * X[:, 2]
+
+
+def full():
+    torch.manual_seed(0)
+    return ra.RAN(3, topology="all", noise=0.1, dtype=DOUBLE)
+
+
+class Scaled(ra.RAN):
+    def forward(self, x):
+        return 10 * super().forward(x) + 3
+
+
+def test_lm_does_not_use_the_formulas_of_another_model():
+    torch.manual_seed(0)
+    changed = Scaled(3, topology="all", noise=0.1, dtype=DOUBLE)
+    tied = full()
+    tied.pair.gate = tied.main.gate
+    hooked = full()
+    hooked.register_forward_hook(lambda module, inputs, output: 2 * output)
+    X, _ = data(5)
+    for net in (changed, tied, hooked):
+        vector = Vector(net)
+        _, rows = jacobian_rows(net, vector)(X)
+        start = vector.get()
+        step = torch.randn(vector.size, generator=torch.Generator().manual_seed(1), dtype=DOUBLE)
+        vector.set(start + 1e-6 * step)
+        high = net(X).detach()
+        vector.set(start - 1e-6 * step)
+        torch.testing.assert_close(rows @ step, (high - net(X)) / 2e-6, atol=1e-6, rtol=1e-5)
+
+
+def linear(outputs=1):
+    torch.manual_seed(0)
+    return nn.Linear(3, outputs).double()
+
+
+def stderr(data, outputs=1, loss="auto"):
+    history = ra.fit(linear(outputs), data, optimizer="lm", loss=loss)
+    return history.covariance.stderr["weight"]
+
+
+@pytest.mark.parametrize("loss", ["mse", "binary"])
+def test_rows_of_weight_zero_tell_nothing(loss):
+    X, y = data()
+    noise = torch.rand(80, generator=torch.Generator().manual_seed(3), dtype=DOUBLE)
+    y = y + noise if loss == "mse" else (torch.sigmoid(X[:, 0]) > noise).double()
+    weight = torch.cat([torch.ones(80), torch.zeros(80)])
+    doubled = (torch.cat([X, X]), torch.cat([y, y]), weight)
+    torch.testing.assert_close(stderr(doubled, loss=loss), stderr((X, y), loss=loss))
+
+
+def test_standard_errors_of_several_binary_outputs_are_those_of_each():
+    X, _ = data()
+    noise = torch.rand(80, 3, generator=torch.Generator().manual_seed(3), dtype=DOUBLE)
+    y = (torch.sigmoid(X) > noise).double()
+    together = stderr((X, y), 3, "binary")
+    for n in range(3):
+        alone = stderr((X, y[:, n]), 1, "binary")
+        torch.testing.assert_close(together[n], alone[0], rtol=1e-3, atol=0)
+
+
+def test_the_training_loss_is_that_of_the_float32_model():
+    x = torch.linspace(-1, 1, 50)[:, None]
+    net = ra.RAN(1, 1, "none", (2, 2), denominator="square", base="zero")
+    history = ra.fit(net, (x, 1 / (1 + 4 * x**2)), optimizer="lm")
+    with torch.no_grad():
+        own = (net(x) - 1 / (1 + 4 * x**2)).double().square().mean().item()
+    assert history.training_loss == pytest.approx(own, rel=1e-3)
+
+
+def test_lm_says_when_it_ends_far_above_a_constant():
+    X, y = data()
+    with pytest.warns(RuntimeWarning, match="scale the inputs to order one"):
+        ra.fit(full(), (X * 1e4, y), optimizer="lm", epochs=2)

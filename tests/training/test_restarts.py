@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import rational_anova as ra
+from rational_anova.training import Loss
 
 DOUBLE = torch.float64
 METHODS = ["residual", "gradient", "learned", "top-k"]
@@ -155,3 +156,32 @@ def test_choosing_says_what_it_needs():
     data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(X, y))
     with pytest.raises(TypeError, match="needs data in memory"):
         ra.fit(ra.RAN(8, dtype=DOUBLE), data, topology="residual")
+
+
+def test_rows_of_weight_zero_do_not_choose_the_pairs():
+    generator = torch.Generator().manual_seed(0)
+    X = torch.randn(400, 5, generator=generator, dtype=DOUBLE)
+    y = X[:, 1] * X[:, 3]
+    y[200:] = 1000 * X[200:, 2] * X[200:, 4]
+    weight = torch.cat([torch.ones(200), torch.zeros(200)])
+    net = ra.RAN(5, topology="none", dtype=DOUBLE)
+    for method in ("correlation", "residual", "gradient", "learned", "top-k"):
+        assert ra.select_topology(net, (X, y, weight), method, 1).pairs == ((1, 3),)
+
+
+def test_patience_needs_validation_in_a_sweep_too():
+    with pytest.raises(ValueError, match="patience=3 needs validation rows"):
+        ra.sweep(unit(), runge(), {"seed": [0]}, patience=3, optimizer="adam")
+
+
+def hundredfold(f, y):
+    return 100 * (f - y).abs().mean(-1)
+
+
+def test_a_loss_of_ones_own_goes_to_other_processes():
+    own = Loss("mse", hundredfold, hundredfold, hundredfold)
+    grid = {"seed": [0, 1]}
+    options = {"loss": own, "optimizer": "adam", "epochs": 2}
+    here = ra.sweep(unit(), runge(), grid, **options)
+    there = ra.sweep(unit(), runge(), grid, n_jobs=2, **options)
+    assert there.best.history.training_loss == pytest.approx(here.best.history.training_loss)

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from rational_anova import kernels, load, save
 from rational_anova.functional import BASES, DENOMINATORS
-from tests.conftest import CASES, FEATURES, PAIRS, make, scramble
+from tests.conftest import ADDITIVE, CASES, FEATURES, PAIRS, make, scramble
 from tests.oracle import unit as oracle
 
 every_case = pytest.mark.parametrize(("kind", "base", "variables"), CASES)
+every_part = pytest.mark.parametrize(("kind", "base", "variables"), ADDITIVE)
 KINKED = {"abs", "relu"}
 SMOOTH = {"gelu", "gelu_tanh", "quick_gelu", "silu", "tanh"}  # with an exponential
 
@@ -43,7 +44,7 @@ def check_against_oracle(unit, x, tolerance):
             assert abs(y[row, n].item() - value) <= tolerance * size
 
 
-@every_case
+@every_part
 @pytest.mark.parametrize(
     "options", [{}, {"heads": 2}, {"gate": None}], ids=["", "heads", "ungated"]
 )
@@ -64,7 +65,7 @@ def test_any_degree_agrees_with_mpmath(kind, degrees):
         check_against_oracle(pair, x, 1e-14)
 
 
-@every_case
+@every_part
 @settings(max_examples=20)
 @given(
     st.lists(st.floats(-50, 50, allow_subnormal=False), min_size=FEATURES, max_size=FEATURES),
@@ -78,7 +79,7 @@ def test_property_float64_agrees_with_mpmath_anywhere(kind, base, variables, row
     check_against_oracle(unit, x, 1e-14)
 
 
-@every_case
+@every_part
 def test_gradients_by_finite_differences(kind, base, variables):
     for options in ({"heads": 2}, {"gate": None}):
         check_gradients(kind, base, variables, options)
@@ -98,7 +99,7 @@ def check_gradients(kind, base, variables, options):
         torch.autograd.gradgradcheck(call, arguments)
 
 
-@every_case
+@every_part
 def test_second_derivatives_in_every_mode(kind, base, variables):
     unit = scramble(make(kind, base, variables, dtype=torch.float64))
     x = torch.tensor([0.3, -0.7, 1.1], dtype=torch.float64)
@@ -113,7 +114,7 @@ def test_second_derivatives_in_every_mode(kind, base, variables):
     assert results[0].any()
 
 
-@every_case
+@every_part
 def test_compiled_gradients_are_those_of_eager(kind, base, variables):
     """At the start too, where a kink must have the same slope on every path."""
     torch._dynamo.reset()  # each case is a model of its own
@@ -254,7 +255,7 @@ def test_denominator_keeps_its_bound(kind, base, variables):
         assert (unit.denominator_min(x) >= DENOMINATORS[kind].minimum).all()
 
 
-@every_case
+@every_part
 def test_formula_agrees_with_output_to_1e12(kind, base, variables):
     unit = scramble(make(kind, base, variables, dtype=torch.float64, heads=2))
     names = sympy.symbols("a b c")

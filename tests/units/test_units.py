@@ -1,6 +1,8 @@
 """Units beyond the contract: starts, heads, groups, poles, and what they refuse."""
 
+import copy
 import math
+import pickle
 import re
 
 import numpy as np
@@ -8,7 +10,9 @@ import pytest
 import torch
 
 import rational_anova as ra
+from rational_anova import functional, kernels
 from rational_anova.functional import DENOMINATORS, monomials, rational_1d, rational_2d
+from tests.conftest import needs_compiler
 
 
 def test_coefficients_are_stored_by_power():
@@ -122,6 +126,78 @@ def test_meta_device():
     unit.reset_parameters()
     x = torch.randn(2, 3)
     assert torch.equal(unit(x), x)
+
+
+def test_no_inputs_no_gradient():
+    """Where there is nothing to add up, sums are zero and not what the memory held."""
+    big = [torch.randn(n, 50, requires_grad=True) for n in (3, 2)]
+    functional.rational_1d(torch.randn(64, 50), *big).sum().backward()
+    small = [torch.randn(n, 3, requires_grad=True) for n in (3, 2)]
+    functional.rational_1d(torch.zeros(2, 3, 0), *small, dim=1).sum().backward()
+    assert all(not part.grad.any() for part in small)
+
+
+def test_tensors_without_memory():
+    top, bottom = torch.randn(3, 4), torch.randn(2, 4)
+    zeros = torch._efficientzerotensor((2, 4))
+    found = functional.rational_1d(zeros, top, bottom)
+    torch.testing.assert_close(found, functional.rational_1d(torch.zeros(2, 4), top, bottom))
+
+
+@pytest.mark.parametrize("kind", DENOMINATORS)
+def test_plain_differentiation_is_that_by_hand(kind):
+    """At round numbers, too, where formulas that clamp have their seams."""
+    unit = ra.Rational1d(1, (1, 1), kind, gate=None, dtype=torch.float64)
+    with torch.no_grad():
+        unit.numerator.copy_(torch.tensor([[0.5], [2.0]]))
+        unit.denominator.fill_(0.5 if kind == "polynomial" else 1.0)
+    results = []
+    for path in ("off", "torch", "auto"):
+        x = torch.tensor([[-1.0], [0.0], [1.0], [2.0]], dtype=torch.float64, requires_grad=True)
+        with kernels.using(path):
+            results.append(torch.autograd.grad(unit(x).sum(), [x, *unit.parameters()]))
+    for other in results[1:]:
+        torch.testing.assert_close(other, results[0], rtol=1e-13, atol=1e-13)
+
+
+def test_a_form_that_was_used_can_be_copied():
+    unit = ra.Rational1d(3)
+    unit(torch.randn(2, 3))
+    spec = unit.form.spec
+    assert pickle.loads(pickle.dumps(spec)) == copy.deepcopy(spec) == spec
+
+
+def test_messages_need_weights_of_their_shape():
+    pair, x = ra.Rational2d([(0, 1), (1, 2)], gate=None), torch.randn(5, 3)
+    with pytest.raises(ValueError, match=r"weight must be \(2,\), got \(\)"):
+        pair.send(x, torch.tensor(0.5))
+    with pytest.raises(ValueError, match=r"readout must be \(outputs, 2\), got \(2, 1\)"):
+        pair.send(x, None, torch.ones(2, 1))
+
+
+@needs_compiler
+def test_pairs_out_of_bounds_are_refused():
+    pair = ra.Rational2d([(0, 1), (1, 2)])
+    pair.pairs.fill_(1000)
+    x = torch.randn(5, 3, requires_grad=True)
+    with pytest.raises(ValueError, match="pairs must name features 0 to 2 of x, got 1000"):
+        pair(x)
+
+
+def test_jacobians_check_where_they_write():
+    unit = ra.Rational1d(3, noise=0.3, dtype=torch.float64)
+    x = torch.randn(70, 3, dtype=torch.float64)
+    columns = {"numerator": 0, "denominator": 12, "gate": 18}
+    with pytest.raises(ValueError, match="the buffer must be one of jacobian_buffer"):
+        unit.write_jacobian(x, torch.empty(1, 21, 70, dtype=torch.float64), columns)
+    results = []
+    for dtype in (torch.float32, torch.float64):  # weights of another dtype
+        buffer = functional.jacobian_buffer(70, 2, 21, x)
+        unit.write_jacobian(x, buffer, columns, torch.ones(2, 3, dtype=dtype))
+        results.append(buffer[..., :70])
+    assert torch.equal(*results)
+    with pytest.raises(ValueError, match="jacobian needs x of shape"):
+        ra.Rational1d(3, dim=0).jacobian(torch.randn(3, 1))
 
 
 def test_docstring_states_the_errors_of_fitted_units():
