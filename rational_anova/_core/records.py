@@ -184,7 +184,8 @@ def opened(data: bytes, source: str, kind: str | None = None) -> Found:
         found = reads(data, source, kind)
         if found is not None:
             return found
-    raise _foreign(source, kind, _guess(data), perhaps_damaged=True)
+    guess, certain = _guess(data)
+    raise _foreign(source, kind, guess, perhaps_damaged=not certain)
 
 
 def built(found: Found) -> Any:
@@ -392,19 +393,20 @@ def _archive_guess(names: list[str]) -> str:
     return "it is an archive of something else"
 
 
-def _guess(data: bytes) -> str:
+def _guess(data: bytes) -> tuple[str, bool]:
+    """Say what bytes look like, and whether they cannot be a broken file of this library."""
     if data[:1] == b"\x80" and data[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
-        return "it looks like a pickle, which could run any code"
+        return "it looks like a pickle, which could run any code", True
     try:
         text = data[:4096].decode(errors="strict" if len(data) <= 4096 else "ignore")
     except UnicodeDecodeError:
-        return f"it is {len(data):,} bytes of binary data"
-    if "\0" in text or (not text.isprintable() and not text.split()):
-        return f"it is {len(data):,} bytes of binary data"
-    first = text.strip().splitlines()[0] if text.strip() else ""
-    if any(mark in first for mark in ",;\t"):
-        return f"it looks like a table, with {first[:40]!r} on top; ran fit reads those"
-    return f"it is text that begins with {first[:40]!r}"
+        text = "\0"
+    lines = text.strip().splitlines()
+    if "\0" in text or not lines:
+        return f"it is {len(data):,} bytes of binary data", False
+    if any(mark in lines[0] for mark in ",;\t"):
+        return f"it looks like a table, with {lines[0][:40]!r} on top; ran fit reads those", True
+    return f"it is text that begins with {lines[0][:40]!r}", False
 
 
 def _a(kind: str) -> str:

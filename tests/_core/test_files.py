@@ -1,11 +1,13 @@
 """Writing files whole, and the cache folder."""
 
+import ast
 import os
 from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
 
+import rational_anova
 from rational_anova._core.files import cache_folder, write_figure, write_whole
 
 
@@ -56,3 +58,33 @@ def test_a_user_without_a_home_has_no_cache_folder(monkeypatch):
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
     monkeypatch.setattr(Path, "expanduser", lambda path: path)
     assert cache_folder() is None
+
+
+WRITES = {"write_text", "write_bytes", "replace", "rename", "save", "dump", "savez", "tofile"}
+
+
+def written(path):
+    """The calls in a file of the package that look as if they wrote a file of their own."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.Call):
+            continue
+        name = ast.unparse(node.func)
+        module, _, last = name.rpartition(".")
+        modes = [*node.args[1:2], *(k.value for k in node.keywords if k.arg == "mode")]
+        mode = next((m.value for m in modes if isinstance(m, ast.Constant)), "r")
+        if name == "open" or (last == "open" and module in ("io", "os", "gzip")):
+            if set(str(mode)) & set("wxa+"):
+                yield name
+        elif (last in WRITES and module in ("os", "np", "torch", "json", "pickle", "shutil")) or (
+            last.startswith("write_") and last in WRITES
+        ):
+            yield name
+
+
+def test_nothing_else_writes_files():
+    root = Path(rational_anova.__file__).parent
+    found = {str(p.relative_to(root)): sorted(written(p)) for p in root.rglob("*.py")}
+    assert {name: calls for name, calls in found.items() if calls} == {
+        "_core/files.py": ["open", "os.replace"],
+        "kernels/_build.py": ["os.replace"],  # what the compiler has written, moved into place
+    }

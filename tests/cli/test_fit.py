@@ -263,8 +263,8 @@ def test_predict_with_bad_input(folder, tmp_path):
         ((folder / "income.ran", tmp_path / "few.csv"), "the table lacks 'zip', 'since', which the model was fitted with; it has 'city', 'age'"),
         ((folder / "income.ran", folder / "table.csv", "--proba"), "--proba is for classes"),
         ((folder / "ok.ran", folder / "table.csv", "--std"), "--std is for numbers"),
-        ((folder / "table.csv", folder / "table.csv"), "is not a model written by save()"),
-        ((folder / "none.ran", folder / "table.csv"), "no model file at"),
+        ((folder / "table.csv", folder / "table.csv"), "holds no estimator: it was not written by rational_anova (it looks like a table"),
+        ((folder / "none.ran", folder / "table.csv"), "no file at"),
         ((folder / "income.ran", folder / "none.csv"), "there is no file"),
     ]  # fmt: skip
     for arguments, message in cases:
