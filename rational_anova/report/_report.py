@@ -8,11 +8,10 @@ from html import escape
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from .._core.files import write_whole
 from ..discovery.law import Law, short, text
-from ..tables import rows_of
+from ..tables import as_column, as_pandas, rows_of
 from . import _sections as sections
 from ._math import law_svg, readable
 from ._sections import code, listing, page, section
@@ -69,12 +68,11 @@ def write_report(
 
 def _data(law: Law, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(y, str):
-        if not isinstance(X, pd.DataFrame | dict):
+        if as_pandas(X) is None:
             raise TypeError(f"y is the name {y!r}, so that X must be a DataFrame with this column")
         outcome = rows_of(X, [y])[:, 0]
     else:
-        cells = y.to_numpy() if isinstance(y, pd.Series | pd.DataFrame) else y
-        outcome = rows_of(cells, [law.target])[:, 0]
+        outcome = rows_of(as_column(y).to_numpy(), [law.target])[:, 0]
     rows = rows_of(X, law.names.columns)
     if len(rows) != len(outcome):
         raise ValueError(f"X has {len(rows)} rows, but y has {len(outcome)}")

@@ -38,7 +38,7 @@ def as_pandas(values: Any, name: str = "X") -> pd.DataFrame | pd.Series | None:
 
     if isinstance(values, pd.DataFrame | pd.Series):
         return values
-    if isinstance(values, Mapping):
+    if isinstance(values, Mapping) and not hasattr(values, "shape"):  # a sparse matrix may be one
         return _from_dict(values, name)
     if getattr(getattr(values, "dtype", None), "names", None) is not None:
         return pd.DataFrame.from_records(values)

@@ -40,7 +40,7 @@ def column_names(X: Any) -> list[str] | None:
     names = getattr(X, "columns", None)
     if names is None:
         names = getattr(getattr(X, "dtype", None), "names", None)
-    if names is None and isinstance(X, Mapping):
+    if names is None and isinstance(X, Mapping) and not hasattr(X, "shape"):
         names = X
     if names is None and isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
         names = dict.fromkeys(name for row in X for name in row)

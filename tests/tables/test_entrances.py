@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 import torch
 
 import rational_anova as ra
@@ -169,8 +170,9 @@ def test_what_is_no_number_is_named(name, table, kind, message):
         (FRAME.set_axis(["a", "a", "c"], axis=1), "two columns are called 'a'; rename one of them"),
         ({"a": X[:, 0], "b": X[:5, 1], "c": X[:, 2]}, "is a dict whose columns do not fit together"),
         (FRAME.assign(b=X[:, 1] + 1j), "[Cc]omplex"),
+        (scipy.sparse.dok_matrix(X), "must be an array, a list or a DataFrame|Sparse data was passed"),
     ],
-    ids=["twice", "lengths", "complex"],
+    ids=["twice", "lengths", "complex", "sparse"],
 )  # fmt: skip
 def test_what_is_no_table_is_refused_everywhere(name, table, message):
     with pytest.raises((ValueError, TypeError), match=message):
