@@ -126,7 +126,7 @@ def is_constant(basis: Basis) -> bool:
     return isinstance(basis, Heads) and basis.size == 1 and float(basis.width[0]) == WIDE
 
 
-def key(basis: Basis) -> Hashable:
+def basis_key(basis: Basis) -> Hashable:
     """Return what two bases have in common if they are the same functions."""
     if isinstance(basis, Heads):
         arrays = (basis.centre, basis.width, basis.fill, basis.values)
@@ -154,7 +154,7 @@ class Sum:
 
     def add(self, term: Term, numerators: Array) -> None:
         """Add a term with numerators and draws, (size, outputs, 1 + draws)."""
-        name = (term.axes, *map(key, term.bases))
+        name = (term.axes, *map(basis_key, term.bases))
         self._terms.setdefault(name, term)
         self._totals[name] = self._totals.get(name, 0) + numerators
         size = float(np.abs(numerators).max(initial=0))
