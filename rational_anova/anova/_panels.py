@@ -22,7 +22,6 @@ POINTS = 48  # along a number of a heat map
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 SLANTED = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
 SIDE = 0.75  # how far the picture of poles goes beyond the data, in ranges
-OUTSIDE = "outside the picture"
 MINUS = "\N{MINUS SIGN}"
 Lines = list[tuple[int, str, str]]  # outputs to draw, with label and colour
 
@@ -243,6 +242,7 @@ def pair_panel(figure: Figure, panel: Panel, effect: Effect, k: int) -> Any:
         _side(axis, one, axis is panel.xaxis)
     bar = figure.colorbar(drawn, ax=panel, extend="both")
     bar.ax.tick_params(labelsize=8)
+    bar.ax.yaxis.set_major_formatter(lambda value, _: f"{value:.3g}".replace("-", MINUS))
     return bar
 
 
@@ -298,7 +298,7 @@ def pole_panel(panel: Panel, one: Input, found: dict[str, Array]) -> None:
     nearest = min((distance(poles, one) for poles in found.values()), default=np.inf)
     title = "no poles" if nearest == np.inf else f"nearest pole {nearest:.2g} away"
     title = "a pole within the data" if nearest == 0 else title
-    panel.set_title(title + (f", {outside} {OUTSIDE}" if outside else ""), fontsize=10)
+    panel.set_title(title + (f"; {outside} off the picture" if outside else ""), fontsize=10)
     panel.set(xlim=(low - side, high + side), ylim=(-side, side))
     panel.set(xlabel=f"Re {short(one.name, 24)}", ylabel=f"Im {short(one.name, 24)}")
     if panel.get_legend_handles_labels()[0]:

@@ -242,8 +242,8 @@ def _local(anova: Anova, effects: list[Effect], most: int, outputs: Outputs) -> 
     every = range(len(anova.outputs)) if outputs is None else outputs
     k = max(every, key=lambda k: float(local.total[k]))
     known = {name: float(part[k]) for name, part in local.parts.items()}
-    others = set(known) - set(anova.effects)
-    drawn = {effect.name for effect in effects} | others
+    drawn = [effect.name for effect in effects]
+    drawn += [name for name in known if name not in anova.effects]  # a deep part, say
     names = sorted(drawn, key=lambda name: -abs(known[name]))[:most]
     sizes = [known[name] for name in names]
     texts = [local.texts.get(name, name) for name in names]

@@ -193,7 +193,8 @@ def effects_of(model: RAN, data: Data, source: Independent) -> Effects:
 
 def _seen(effect: Effect, rows: Array) -> Effect:
     """Return a pair that knows in which of its cells there are rows, and how large it is there."""
-    table = np.histogram2d(*rows[:, effect.axes].T, [cells(one) for one in effect.seen])[0]
+    first, second = (rows[:, n] for n in effect.axes)
+    table = np.histogram2d(first, second, [cells(one) for one in effect.seen])[0]
     near = effect.at(rows[:: -(-len(rows) // ROWS)])
     return replace(effect, table=table / len(rows), heights=np.quantile(np.abs(near), 0.99, axis=0))
 

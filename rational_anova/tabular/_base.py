@@ -46,6 +46,7 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
     measured_: Measured
     deep_: Deep | None = None
     monotone_: dict[str, Proof]
+    exact_numbers_: dict[float, str]
     n_features_in_: int
 
     def __sklearn_tags__(self) -> Any:
@@ -109,6 +110,7 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
             self.measured_ = measure(self.model_, rows, problem.weight)
         self.monotone_ = proofs(self.model_, signs)
         self.edits_ = []
+        self.exact_numbers_ = {}
 
     @property
     def variance_explained_(self) -> float:

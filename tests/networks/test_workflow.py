@@ -270,3 +270,61 @@ def test_bad_input_is_named():
         wild("abs").plot_anova(np.ones((5, 3)), mode="poles")
     with pytest.raises(TypeError, match="column 0 of X must be numbers"):
         net.symbolic_formula([["a", "b"]])
+
+
+def test_the_papers_workflow_runs_as_written(tmp_path):
+    """The column of RAN in the paper's table of functionality."""
+    X, y = data(LAW)
+    dataset = {"train_input": torch.tensor(X), "train_label": torch.tensor(y)[:, None]}
+    model = RAN(2, topology="all", denominator="polynomial", dtype=torch.float64)
+    history = model.fit(dataset, opt="Adam", epochs=50)
+    assert history.optimizer == "adam"
+    model.fit(dataset, opt="LM")
+    model.auto_rational(precision=1e-5)
+    model.plot_anova(mode="interaction").savefig(tmp_path / "pairs.png")
+    formula = model.symbolic_formula(simplify=True)
+    values = sp.lambdify([(X0, X1)], formula)(X.T)
+    assert np.abs(values - y).max() < 1e-2
+    with pytest.raises(TypeError, match="opt='lm'"):
+        model.fit(dataset, optimizer="lm")
+    with pytest.raises(ValueError, match="optimizer"):
+        model.fit(dataset, opt="magic")
+
+
+def test_a_fit_notes_where_the_data_lie(tmp_path):
+    X, y = data(X0 * X1 + 2 * X0)
+    frame = pd.DataFrame(X, columns=["T", "V"])
+    net = RAN(2, topology="all", denominator="sos")
+    keys, size = list(net.state_dict()), sum(p.numel() for p in net.parameters())
+    with pytest.raises(ValueError, match="knows no data"):
+        net.plot_anova()
+    fit(net, (frame, y), restarts=2, epochs=3)
+    assert list(net.state_dict()) == keys
+    assert sum(p.numel() for p in net.parameters()) == size
+    save(net, tmp_path / "net.safetensors")
+    copies = (load(tmp_path / "net.safetensors"), copy.deepcopy(net), prune(net))
+    given = net.effects(frame)
+    assert set(given) == {"T", "V", "T x V"}
+    for each in (net, *copies):
+        for name, effect in each.effects().items():
+            assert effect.share == pytest.approx(given[name].share, abs=1e-12)
+    assert {str(s) for s in net.symbolic_formula().free_symbols} == {"T", "V"}
+    low, high = given["T"].seen[0].observed.points[[0, -1]]
+    assert (low, high) == (X[:, 0].min(), X[:, 0].max())
+
+
+def test_effects_of_a_network_add_up():
+    net = wild("sos", outputs=2)
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    net.observe(X, ["a", "b", "c"])
+    figure = net.plot_anova(X[[4]], "local", output=1)
+    texts = [text.get_text() for text in figure.legends[0].texts]
+    told = f"{net(torch.tensor(X[4])).tolist()[1]:.4g}"
+    assert told in texts[1].replace("\N{MINUS SIGN}", "-")
+    curve = net.effects()["a"].curve()
+    assert list(curve.columns) == ["class", "value", "effect"]
+    assert net.effects()["b x a"].grid(5)["effect"].notna().all()
+    with pytest.raises(ValueError, match="got 100 rows"):
+        net.plot_anova(X, "local")
+    with pytest.raises(TypeError, match="mode='main'"):
+        net.plot_anova("main")

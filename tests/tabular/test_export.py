@@ -483,3 +483,48 @@ def test_real_tables(name, target, tmp_path):
     f = model.predict_link(whole) if regression else model.decision_function(whole)
     found = run_network(model.to_network(), model, whole)
     np.testing.assert_allclose(found, f, rtol=0, atol=1e-8 * f.std())
+
+
+# -- exact numbers
+
+
+def test_numbers_become_exact_and_predictions_stay(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=200), "b": rng.uniform(0, 9, 200).round(2)})
+    X["c"] = rng.choice(["x", "y"], 200)
+    y = X["a"] + np.sin(X["b"]) + (X["c"] == "y") + 0.1 * rng.normal(size=200)
+    model = RANRegressor(refinements=0, pairs=1, link="identity").fit(X, y)
+    before, far = model.predict_link(X), X.assign(a=X["a"] * 3)
+    beyond = model.predict_link(far)
+    snaps = model.auto_rational(precision=1e-4)
+    for table, old in ((X, before), (far, beyond)):  # proved wherever the inputs are
+        assert np.abs(model.predict_link(table) - old).max() <= 1e-4 * before.std()
+    assert snaps.snapped
+    assert not snaps.refused
+    assert not model.symbolic_formula(effect="a").has(sympy.Float)
+    count = len(str(model.symbolic_formula(effect="a")))
+    model.auto_rational(X, precision=1e-2)
+    assert 1e-4 * before.std() < np.abs(model.predict_link(X) - before).max() <= 0.0101 * y.std()
+    found = model.symbolic_formula(effect="a")
+    assert not found.has(sympy.Float)
+    assert len(str(found)) < count
+    value = model.effects_["a"].at(model._rows(X).values[:3])[:, 0]
+    told = [float(found.subs(sympy.Symbol("a"), number)) for number in X["a"][:3]]
+    np.testing.assert_allclose(told, value, atol=1e-12)
+    expanded = model.symbolic_formula(simplify=True, effect="a")
+    assert float(expanded.subs(sympy.Symbol("a"), X["a"][0])) == pytest.approx(value[0])
+    model.save(tmp_path / "model.ran")
+    assert RANRegressor.load(tmp_path / "model.ran").symbolic_formula(effect="a") == found
+
+
+def test_effects_that_are_proved_monotone_stay():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=150), "b": rng.normal(size=150)})
+    model = RANRegressor(monotone={"a": 1}, refinements=0).fit(X, X["a"] + X["b"] ** 2)
+    before = model.effects_["a"].curve(20)["effect"].to_numpy()
+    snaps = model.auto_rational(X, precision=1e-2)
+    assert [name for name, _, _ in snaps.refused] == ["a"]
+    assert (model.effects_["a"].curve(20)["effect"] == before).all()
+    assert model.monotone_["a"]
+    with pytest.raises(ValueError, match="below 1"):
+        model.auto_rational(precision=2.0)

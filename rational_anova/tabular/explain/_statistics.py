@@ -66,7 +66,10 @@ def measure(model: Additive, rows: Rows, weight: Array) -> Measured:
         height = np.quantile(np.concatenate(kept, 1), LEVEL, axis=1)
     features = model.features
     seen = [observed(feature, rows.values[:, i], weight) for i, feature in enumerate(features)]
-    tables = {pair: _table(features, seen, pair, rows, weight) for pair in axes if len(pair) == 2}
+    tables: dict[Axes, Array] = {}
+    for pair in axes:
+        if len(pair) == 2:
+            tables[pair] = _table(features, seen, pair, rows, weight)
     return Measured(axes, moments.std, moments.share, height, moments.total, seen, tables)
 
 

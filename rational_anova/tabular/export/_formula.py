@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +16,9 @@ from ..._core.types import Array
 from ...symbols import Names
 from ..model import Axes
 from ._plan import Language, Piece, Plan, decision
+from ._rational import read_number
+
+SUMS = 12  # digits of a sum of decimals
 
 
 class Formula(Language[Any]):
@@ -23,12 +28,26 @@ class Formula(Language[Any]):
         symbols: of the inputs.
         expanded: write heads as quotients of polynomials in x.
         digits: of the numbers; None for all.
+        exact: numbers that `auto_rational` made exact, by the float that stands for each.
     """
 
-    def __init__(self, symbols: tuple[Any, ...], expanded: bool, digits: int | None) -> None:
+    def __init__(
+        self,
+        symbols: tuple[Any, ...],
+        expanded: bool,
+        digits: int | None,
+        exact: Mapping[float, str] | None = None,
+    ) -> None:
         self.symbols, self.expanded, self.digits = symbols, expanded, digits
+        self.exact = {} if digits is not None else exact or {}
 
     def number(self, value: float) -> Any:
+        if value in self.exact:
+            return read_number(self.exact[value])
+        if self.exact:  # sums of decimals are decimals
+            text = f"{value:.{SUMS}g}"
+            if abs(float(text) - value) <= 2 * math.ulp(value):
+                return sympy.Rational(text)
         if self.digits is not None and value:
             value = float(f"{value:.{self.digits}g}")
         if float(value).is_integer() and abs(value) < 2**53:
@@ -43,6 +62,9 @@ class Formula(Language[Any]):
 
     def head(self, axis: int, centre: float, width: float, constant: float, linear: float) -> Any:
         x, n = self.symbols[axis], self.number
+        if self.expanded and self.exact:
+            c, w, a, b = (n(value) for value in (centre, width, constant, linear))
+            return (a * w**2 - b * w * c + b * w * x) / (c**2 + w**2 - 2 * c * x + x**2)
         if self.expanded:
             top = n(constant * width**2 - linear * width * centre) + n(linear * width) * x
             return top / (n(centre**2 + width**2) - n(2 * centre) * x + x**2)
@@ -66,10 +88,15 @@ class Formula(Language[Any]):
 
 
 def formula(
-    plan: Plan, combination: Array, expanded: bool, digits: int | None, only: Axes | None
+    plan: Plan,
+    combination: Array,
+    expanded: bool,
+    digits: int | None,
+    only: Axes | None,
+    exact: Mapping[float, str] | None = None,
 ) -> Any:
     """Return f, or an effect, as an expression of sympy."""
-    language = Formula(Names(plan.names).symbols, expanded, digits)
+    language = Formula(Names(plan.names).symbols, expanded, digits, exact)
     return decision(language, plan, combination, only)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,16 +11,20 @@ import pandas as pd
 import sympy
 from sklearn.utils.validation import check_is_fitted
 
+from ..._core import checks as check
 from ..._core.files import write_whole
 from ..._core.types import Array
-from ...symbols import Names
+from ...networks import Snaps
+from ...symbols import Names, snap
 from ..deep import effects_only
 from ..fit import Link
 from ..model import Additive, labels, read
+from ..monotone import as_signs
 from ._formula import axes_of, formula, rational_effects
 from ._onnx import graph_inputs, model
 from ._plan import Plan, plan
 from ._python import python
+from ._rational import auto_rational
 from ._sql import sql
 
 if TYPE_CHECKING:
@@ -55,7 +60,8 @@ class ExportMixin:
 
         Args:
             simplify: write each quotient with polynomials in x, not in (x - centre)/width.
-            digits: of the numbers; None for all that there are.
+            digits: of the numbers; None for all that there are, and for those that
+                `auto_rational` made exact as they are.
             output: a class; without it f itself, or for three classes and more a list of all.
             effect: the name of an input, or a pair of them, for that effect alone.
 
@@ -66,8 +72,52 @@ class ExportMixin:
         only = None if effect is None else axes_of(own, effect)
         if output is None and len(own.intercept) > 1:
             each = np.eye(len(own.intercept))
-            return [formula(own, one, simplify, digits, only) for one in each]
-        return formula(own, own.combination(output), simplify, digits, only)
+            return [formula(own, one, simplify, digits, only, self._exact) for one in each]
+        return formula(own, own.combination(output), simplify, digits, only, self._exact)
+
+    @property
+    def _exact(self) -> dict[float, str]:
+        return getattr(self, "exact_numbers_", {})
+
+    def auto_rational(
+        self, X: Any = None, *, precision: float = 1e-5, constants: Sequence[str] = ()
+    ) -> Snaps:
+        """Turn the numbers of the model into exact ones, in place; predictions stay.
+
+        Each number becomes a simple one (an integer, a fraction, a multiple of a constant) if there
+        is one near enough, else the shortest decimal; `symbolic_formula` and all exports have it
+        then. f moves by at most `precision` of its spread over the training rows: without X
+        wherever the inputs are, which is proved and asks for many digits; with X on its rows, which
+        takes fewer. Effects of monotone inputs stay as they are, and so does their proof. Bands
+        and shares are those of the fit. `RAN.auto_rational` has the same arguments.
+
+        Args:
+            X: a table on which f is compared.
+            precision: how far f may move, over its spread; below 1.
+            constants: names of constants whose multiples are numbers too: "pi", "e", "sqrt2", ...
+
+        Returns:
+            `snapped`, `refused` with reasons, `moved` (None without X); print it.
+
+        Example:
+            >>> import rational_anova as ra
+            >>> model = ra.RANRegressor().fit([[0.0], [1.0], [2.0]] * 9, [0.0, 1.0, 2.0] * 9)
+            >>> _ = model.auto_rational([[0.0], [1.0], [2.0]], precision=1e-3)
+            >>> model.symbolic_formula().has(sympy.Float)
+            False
+        """
+        check_is_fitted(self)
+        effects_only(self, "auto_rational")
+        if check.nonnegative(precision, "precision") >= 1:
+            raise ValueError(f"precision must be below 1, got {precision}")
+        snap(1.0, 0.0, constants)  # an unknown name is an error even where nothing asks for it
+        total: Array = self.measured_.total  # type: ignore[attr-defined]
+        spread = np.where(total > 0, np.sqrt(total), 1.0)
+        rows = None if X is None else self._rows(X)  # type: ignore[attr-defined]
+        kept = as_signs(getattr(self, "monotone", None), self.model_.features).keys()
+        found = auto_rational(self.model_, spread, precision, constants, kept, rows)
+        self.model_, snaps, self.exact_numbers_ = found
+        return snaps
 
     def latex(
         self,

@@ -111,7 +111,7 @@ class Additive:
 ROUNDING = 1e-13  # of what was summed, below which a numerator is a rounding error
 
 
-def key(basis: Basis) -> Hashable:
+def basis_key(basis: Basis) -> Hashable:
     """Return what two bases have in common if they are the same functions."""
     if isinstance(basis, Heads):
         arrays = (basis.centre, basis.width, basis.fill, basis.values)
@@ -139,7 +139,7 @@ class Sum:
 
     def add(self, term: Term, numerators: Array) -> None:
         """Add a term with numerators and draws, (size, outputs, 1 + draws)."""
-        name = (term.axes, *map(key, term.bases))
+        name = (term.axes, *map(basis_key, term.bases))
         self._terms.setdefault(name, term)
         self._totals[name] = self._totals.get(name, 0) + numerators
         size = float(np.abs(numerators).max(initial=0))
