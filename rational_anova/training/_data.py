@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import pandas
 import torch
 from torch import Tensor, nn
 from torch.utils.data import (
@@ -202,6 +201,8 @@ def as_tensor(values: Any, name: str) -> Tensor:
 
 def _from_objects(array: Any, name: str, columns: Any) -> Any:
     """Turn a table of mixed columns into floats, or say which column is none."""
+    import pandas
+
     array = np.where(pandas.isna(array), np.nan, array)  # None and pandas.NA
     try:
         return array.astype(np.float64)
