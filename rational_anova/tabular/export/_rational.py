@@ -18,7 +18,7 @@ import sympy
 from ..._core.types import Array
 from ...networks import Snaps
 from ...symbols import snap
-from ..model import Additive, Basis, Heads, Part, Rows, Term, basis_key, is_constant
+from ..model import Additive, Basis, Heads, Part, Rows, Term, basis_key
 
 # Largest value of 1/(1 + u^2) and u/(1 + u^2), and of their derivatives in centre and in log width.
 VALUE = (1.0, 0.5)
@@ -157,7 +157,7 @@ def _numbered(model: Additive, part: Part, side: int) -> Heads | None:
     """Return the heads on one side of a part whose centres are numbers of the formula."""
     basis = part.term.bases[side]
     category = model.features[part.term.axes[side]].category
-    if category or not isinstance(basis, Heads) or is_constant(basis):
+    if category or not isinstance(basis, Heads):
         return None
     return basis
 
