@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ._console import NOTHING, complain, console, say
-from ._options import Exclude, Inputs, Quiet, Where
+from ._options import Exclude, Inputs, Quiet, Where, check_outputs
 
 if TYPE_CHECKING:
     from ._tables import Chosen
@@ -54,6 +54,7 @@ def certify(
     from ..certificates import certify as prove
     from ..serialization import write_whole
 
+    check_outputs(out, plot)
     model = _read(path)
     limits = _box(model, _names(model), box or [], _chosen(table, inputs, exclude, where))
     try:
