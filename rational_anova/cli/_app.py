@@ -16,6 +16,7 @@ from ._certify import certify
 from ._console import EXIT_CODES, Commands, console
 from ._discover import discover
 from ._fit import fit
+from ._options import check_outputs
 from ._predict import predict
 
 app = typer.Typer(
@@ -61,6 +62,7 @@ def demo(
     """Find the van der Waals law in a table of carbon dioxide, with error bars and a picture."""
     from ._demo import run_demo
 
+    check_outputs(picture, report)
     run_demo(console(), picture, report)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ._console import NOTHING, complain, console, say
-from ._options import Exclude, Inputs, Quiet, Where
+from ._options import Exclude, Inputs, Quiet, Where, check_outputs
 
 if TYPE_CHECKING:
     from ._tables import Chosen
@@ -52,6 +52,7 @@ def certify(
     from ..certificates import PoleError
     from ..certificates import certify as prove
 
+    check_outputs(out, plot)
     model = _read(path)
     limits = _box(model, _names(model), box or [], _chosen(table, inputs, exclude, where))
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ._console import NOTHING, console, say, spinner
-from ._options import Exclude, Inputs, Quiet, Seed, TablePath, Target, Where
+from ._options import Exclude, Inputs, Quiet, Seed, TablePath, Target, Where, check_outputs
 
 if TYPE_CHECKING:
     from ..tables import Table
@@ -46,6 +46,7 @@ def discover(
     from ..discovery.law import short
     from ._tables import listed
 
+    check_outputs(report, json)
     table = _table(path, target, inputs, exclude, where, constant)
     options: dict[str, Any] = {
         "positive": _columns(positive, table, "--positive"),

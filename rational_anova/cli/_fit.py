@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ._console import console, say, spinner
-from ._options import Exclude, Inputs, Quiet, Seed, TablePath, Target, Where
+from ._options import Exclude, Inputs, Quiet, Seed, TablePath, Target, Where, check_outputs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,6 +68,8 @@ def fit(
     from ._tables import read_chosen, read_inputs
     from ._tasks import TASKS, held_out, scores, task_of
 
+    beside = card_path or out.with_name(f"{out.stem}.card.md")
+    check_outputs(out, beside)
     chosen = read_chosen(path, target, inputs, exclude, where)
     frame, y, notes = read_inputs(chosen, target, category, date)
     what = task_of(y, choice(task, TASKS, "--task"))
@@ -88,7 +90,6 @@ def fit(
     shown = console(quiet)
     _print(shown, facts, fitted)
     fitted.save(out)
-    beside = card_path or out.with_name(f"{out.stem}.card.md")
     write_whole(beside, card(facts, fitted, frame).encode())
     say(shown, f"model: {out}\ncard: {beside}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -28,4 +29,18 @@ Where = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Of all random choices.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print no more than the result.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print the law alone, or nothing at all.")]
+
+
+def check_outputs(*paths: Path | None) -> None:
+    """Refuse files that cannot be written, before the work and not after it."""
+    for path in paths:
+        if path is None:
+            continue
+        if path.is_dir():
+            raise IsADirectoryError(f"cannot write {path}: it is a folder; name a file in it")
+        folder = next(parent for parent in path.absolute().parents if parent.exists())
+        if not folder.is_dir():
+            raise NotADirectoryError(f"cannot write {path}: {folder} is a file, not a folder")
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(f"cannot write {path}: no right to write in {folder}")

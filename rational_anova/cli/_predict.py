@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._options import Exclude, Inputs, TablePath, Where
+from ._options import Exclude, Inputs, TablePath, Where, check_outputs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +35,7 @@ def predict(
     from .._core.records import load_kind
     from ._tables import as_fitted, read_chosen
 
+    check_outputs(out)
     found = load_kind(model, "estimator")
     chosen = read_chosen(path, None, inputs, exclude, where)
     result = predictions(found, as_fitted(chosen.frame[chosen.inputs], found), proba, std, explain)

@@ -122,6 +122,21 @@ def test_every_error_ends_in_one_line_and_a_code(monkeypatch, error, code, line)
     assert "Traceback" in run(app, ["show", "x"], env={"RAN_DEBUG": "1"}).stderr
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["fit t --target y --out", "fit t --target y --card", "predict m t --out", "demo --picture",
+     "discover t --target y --json", "discover t --target y --report", "certify m --plot", "certify m --out"],
+)  # fmt: skip
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(words, tmp_path):
+    (tmp_path / "file").touch()
+    inside = run(app, [*words.split(), str(tmp_path / "file" / "x.png")])
+    assert inside.exit_code == 2
+    assert inside.stderr.endswith("file is a file, not a folder\n")
+    folder = run(app, [*words.split(), str(tmp_path)])
+    assert folder.exit_code == 2
+    assert "it is a folder; name a file in it" in folder.stderr
+
+
 def test_exit_codes_are_those_of_the_help_and_the_docs():
     text = " ".join(run(app, ["--help"]).output.split())
     page = (ROOT / "docs" / "commands.md").read_text()

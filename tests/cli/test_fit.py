@@ -115,6 +115,26 @@ def test_without_refit_and_without_test(folder, tmp_path):
     assert "regression: as asked for" in text
 
 
+def test_columns_and_rows_are_chosen_in_the_words_of_all_commands(folder, tmp_path):
+    common = ("fit", folder / "table.csv", "--target", "income", "--pairs", 0, "--test", 0,
+              "--out", tmp_path / "m.ran")  # fmt: skip
+    rome = frame()[frame()["city"] == "Rome"]
+    text = run(*common, "--inputs", "zip,age", "--where", "city=Rome").output
+    assert f"table.csv: {len(rome)} rows, 2 inputs" in text
+    assert RANRegressor.load(tmp_path / "m.ran").feature_names_in_.tolist() == ["zip", "age"]
+    card = (tmp_path / "m.card.md").read_text()
+    assert "--inputs zip,age --where city=Rome --pairs 0" in card
+    run(*common, "--exclude", "ok,stars", "--where", "city=Rome", "--where", "age>30")
+    assert RANRegressor.load(tmp_path / "m.ran").feature_names_in_.tolist() == [
+        "age",
+        "zip",
+        "since",
+    ]
+    some = predicted(tmp_path / "m.ran", folder / "table.csv", "--where", "city=Rome")
+    every = predicted(tmp_path / "m.ran", folder / "table.csv")
+    np.testing.assert_array_equal(some, every.iloc[rome.index])
+
+
 def test_notes(tmp_path):
     table = frame().assign(id=[f"p{k}" for k in range(ROWS)], nothing=None, same=1)
     table.loc[:4, "income"] = np.nan
@@ -280,6 +300,10 @@ def test_models_fitted_without_names(tmp_path):
     RANRegressor().fit(X, X[:, 0]).save(tmp_path / "m.ran")
     pd.DataFrame(X, columns=["a", "b"]).to_csv(tmp_path / "t.csv", index=False)
     assert predicted(tmp_path / "m.ran", tmp_path / "t.csv").shape == (60, 1)
+    pd.DataFrame({"id": 0, "b": X[:, 1], "a": X[:, 0]}).to_csv(tmp_path / "more.csv", index=False)
+    usual = predicted(tmp_path / "m.ran", tmp_path / "t.csv")
+    named = predicted(tmp_path / "m.ran", tmp_path / "more.csv", "--inputs", "a,b")
+    pd.testing.assert_frame_equal(named, usual)
     pd.DataFrame(X[:, :1], columns=["a"]).to_csv(tmp_path / "t.csv", index=False)
     assert (
         "wants 2 of them, the table has 1"
