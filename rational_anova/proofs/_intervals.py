@@ -54,7 +54,7 @@ class Interval:
         """Multiply; always rounded, and unknown where zero meets infinity.
 
         To look for exact products as `exactly_times` does would make the bounds of units half as
-        slow again (5.0 s in place of 3.3 s for two hundred), and they do not need them.
+        slow again (about 5 s in place of 3.5 s for two hundred), and they do not need them.
         """
         ends = np.stack(
             np.broadcast_arrays(

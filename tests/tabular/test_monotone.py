@@ -13,7 +13,7 @@ from rational_anova.tabular.model._bases import Heads
 from rational_anova.tabular.model._terms import Rows
 from rational_anova.tabular.monotone._cone import Cone, nearest
 from rational_anova.tabular.monotone._constrain import as_signs, constrain, proofs
-from rational_anova.tabular.monotone._proof import Curve, examine, proof_of, proved
+from rational_anova.tabular.monotone._proof import HeadSum, examine, proof_of, proved
 
 
 class Fitted:
@@ -117,7 +117,7 @@ def test_bounds_hold_on_every_piece(rng):
     least = slope(heads, numerators, x).min()
     wide = Heads(np.zeros(1), np.full(1, 1e4), True)
     lift = np.array([0.0, (1e-3 - least) * 1e4])
-    found = examine(Curve.of([(heads, numerators), (wide, lift)], 1), -2.0, 2.0)
+    found = examine(HeadSum.of([(heads, numerators), (wide, lift)], 1), -2.0, 2.0)
     assert found.proved
     assert 0 <= found.least <= (slope(heads, numerators, x) + slope(wide, lift, x)).min()
 

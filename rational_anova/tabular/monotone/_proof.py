@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import comb
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..._core.types import Array
+from ...proofs import Budget, Cells, bernstein_matrix, branch
 from ..model import Additive, Heads
 
 ORDER = 6  # of the remainder of Taylor's formula
 MOST_PIECES = 30_000  # that bounds are tried on
+_ROUNDS = 1100  # more halvings than an interval of length one can have
 _UNIT = 2.0**-52  # rounding of one operation, twice over
 _AT_ONCE = 1 << 19  # numbers in a piece of work
 
@@ -52,7 +53,7 @@ class Proof:
 
 
 @dataclass(frozen=True)
-class Curve:
+class HeadSum:
     """The sum of (constant + linear u)/(1 + u^2), u = (x - centre)/width."""
 
     centre: Array
@@ -61,7 +62,7 @@ class Curve:
     linear: Array
 
     @classmethod
-    def of(cls, heads: Sequence[tuple[Heads, Array]], sign: int) -> Curve:
+    def of(cls, heads: Sequence[tuple[Heads, Array]], sign: int) -> HeadSum:
         """Join heads with numerators (size,), all times a sign; heads without any are left out."""
         parts = [np.empty((4, 0))]
         for one, numerators in heads:
@@ -71,13 +72,13 @@ class Curve:
         joined = np.concatenate(parts, 1)
         return cls(*joined[:, (joined[2:] != 0).any(0)])
 
-    def scaled(self, factor: float) -> Curve:
+    def scaled(self, factor: float) -> HeadSum:
         """Return the curve over factor * x; a power of two rounds nothing."""
-        return Curve(self.centre * factor, self.width * factor, self.constant, self.linear)
+        return HeadSum(self.centre * factor, self.width * factor, self.constant, self.linear)
 
 
 @dataclass(frozen=True)
-class Verdict:
+class SlopeCheck:
     """Bound of the slope from below, pieces, and midpoints of those that did not pass."""
 
     least: float
@@ -92,7 +93,7 @@ class Verdict:
         return not len(self.wrong) and not len(self.open)
 
 
-def examine(curve: Curve, low: float, high: float) -> Verdict:
+def examine(curve: HeadSum, low: float, high: float) -> SlopeCheck:
     """Cut an interval into pieces until the slope is bounded by 0 from below on each of them.
 
     On a piece the slope is a polynomial by Taylor's formula, bounded by its Bernstein
@@ -101,38 +102,40 @@ def examine(curve: Curve, low: float, high: float) -> Verdict:
     """
     none = np.empty(0)
     if not len(curve.centre) or not high > low:
-        return Verdict(0.0, 1, none, none, none)
+        return SlopeCheck(0.0, 1, none, none, none)
     # Numbers of order one neither overflow nor vanish in high powers.
     unit = float(2.0 ** -np.ceil(np.log2(high - low)))
     curve = curve.scaled(unit)
     ends = np.unique(np.clip([low * unit, high * unit, *curve.centre], low * unit, high * unit))
-    start, stop = ends[:-1], ends[1:]
-    least, total = np.inf, 0
-    wrong, slopes, left = [none], [none], [none]
-    while len(start):
-        total += len(start)
-        middle = start + (stop - start) / 2
-        below, above = _bounds(curve, start, middle, stop)
-        good, bad = below >= 0, above < 0
-        least = min(least, below[good].min(initial=np.inf))
-        wrong.append(middle[bad])
-        slopes.append(above[bad])
-        rest = ~good & ~bad
-        thin = (middle <= start) | (middle >= stop)
-        left.append(middle[rest & thin])
-        rest &= ~thin
-        start, middle, stop = start[rest], middle[rest], stop[rest]
-        if total + 2 * len(start) > MOST_PIECES:
-            left.append(middle)
-            break
-        start, stop = np.concatenate([start, middle]), np.concatenate([middle, stop])
-    return Verdict(
-        float(least * unit), total, np.concatenate(wrong) / unit, np.concatenate(slopes) * unit,
-        np.concatenate(left) / unit,
+    first = Cells.of(ends[:-1, None], ends[1:, None])
+    pieces = replace(first, problem=np.zeros(len(first), dtype=np.int64))  # parts of one problem
+    search, budget = _Search(curve), Budget(MOST_PIECES)
+    left = branch(pieces, search, budget, _ROUNDS)
+    return SlopeCheck(
+        float(search.least * unit), int(budget.looked[0]), np.concatenate(search.wrong) / unit,
+        np.concatenate(search.slopes) * unit, left.middle[:, 0] / unit,
     )  # fmt: skip
 
 
-def _bounds(curve: Curve, start: Array, middle: Array, stop: Array) -> tuple[Array, Array]:
+class _Search:
+    """The least bound of the slope on pieces that passed, and where it is surely negative."""
+
+    def __init__(self, curve: HeadSum) -> None:
+        self.curve, self.least = curve, np.inf
+        self.wrong, self.slopes = [np.empty(0)], [np.empty(0)]
+
+    def __call__(self, pieces: Cells) -> tuple[Array, None, None]:
+        """Return which pieces are open."""
+        middle = pieces.middle[:, 0]
+        below, above = _bounds(self.curve, pieces.low[:, 0], middle, pieces.high[:, 0])
+        good, bad = below >= 0, above < 0
+        self.least = min(self.least, float(below[good].min(initial=np.inf)))
+        self.wrong.append(middle[bad])
+        self.slopes.append(above[bad])
+        return ~good & ~bad, None, None
+
+
+def _bounds(curve: HeadSum, start: Array, middle: Array, stop: Array) -> tuple[Array, Array]:
     """Return bounds of the slope on pieces from below, and at their middles from above."""
     step = max(_AT_ONCE // len(curve.centre), 1)
     parts = [
@@ -142,7 +145,7 @@ def _bounds(curve: Curve, start: Array, middle: Array, stop: Array) -> tuple[Arr
     return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
 
-def _some_bounds(curve: Curve, start: Array, middle: Array, stop: Array) -> tuple[Array, Array]:
+def _some_bounds(curve: HeadSum, start: Array, middle: Array, stop: Array) -> tuple[Array, Array]:
     # A head is Re r/(x - z) with the pole z = centre + i width, r = width (linear - i constant):
     # its slope is -Re r/(x - z)^2, and the Taylor coefficients of that are powers of 1/(x - z).
     radius = np.maximum(middle - start, stop - middle) * (1 + 4 * _UNIT)
@@ -169,17 +172,7 @@ def _some_bounds(curve: Curve, start: Array, middle: Array, stop: Array) -> tupl
     return below, terms[0] + slack * first + _TINY
 
 
-def _bernstein(degree: int) -> Array:
-    """Return the matrix from powers of v to Bernstein coefficients on [-1, 1]."""
-    result = np.empty((degree + 1, degree + 1))
-    for k in range(degree + 1):
-        roots = [-1.0] * k + [1.0] * (degree - k)
-        symmetric = np.polynomial.polynomial.polyfromroots(roots)[::-1]
-        result[k] = symmetric / [comb(degree, j) for j in range(degree + 1)]
-    return result
-
-
-_BERNSTEIN = _bernstein(ORDER - 1)
+_BERNSTEIN = bernstein_matrix(ORDER - 1, symmetric=True)
 _TINY = float(np.finfo(float).tiny)
 
 
@@ -195,7 +188,7 @@ def proved(
         sign: +1 for rising, -1 for falling.
         name: of the input.
     """
-    found = examine(Curve.of(heads, sign), low, high)
+    found = examine(HeadSum.of(heads, sign), low, high)
     if found.proved:
         return Proof(name, sign, low, high, found.least, found.pieces)
     if len(found.wrong):
