@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from .._core import checks as check
 from .._core.types import Array
 from ..tables import Table, prepare
-from .finish import COMPACT, NUMBERS, assemble, forms, rewritten, row_weights, simplified
+from ._thresholds import COMPACT, EXACT, FITTED_ROWS, FREE_NUMBERS, SEARCHED_ROWS
+from .finish import assemble, forms, rewritten, row_weights, simplified
 from .law import Law
 from .search import (
-    EXACT,
     Counter,
     Data,
     Search,
@@ -30,8 +30,6 @@ from .search import (
 )
 
 Rows = NDArray[np.int64]
-SEARCHED = 3000  # rows that the search looks at
-FITTED = 20000  # rows that the numbers are fitted to
 FUNCTIONS = ("sin", "cos", "exp", "log", "sqrt", "tanh", "power")
 
 
@@ -90,12 +88,34 @@ def discover(
     check.integer(seed, "seed")
     table = prepare(X, y, names, target, constants)
     _check_options(table, positive, periodic, forbid, noise)
-    limit = start + float(time_limit)
-    forbidden = frozenset(forbid)
+    options = _Options(
+        periodic=tuple(periodic),
+        forbidden=frozenset(forbid),
+        noise=noise,
+        seed=seed,
+        start=start,
+        limit=start + float(time_limit),
+        progress=progress or _quiet,
+    )
     with np.errstate(all="ignore"):  # a formula without a value on a row is but a bad formula
-        return _found(
-            table, tuple(periodic), forbidden, noise, limit, start, seed, progress or _quiet
-        )
+        return _found(table, options)
+
+
+@dataclass(frozen=True)
+class _Options:
+    """What `discover` was asked for, checked."""
+
+    periodic: tuple[str, ...]
+    forbidden: frozenset[str]  # functions
+    noise: float | None
+    seed: int
+    start: float  # of the clock
+    limit: float  # of the clock
+    progress: Callable[[str], None]
+
+    def after(self, part: float) -> float:
+        """The time at which this part of the time limit is spent."""
+        return self.start + part * (self.limit - self.start)
 
 
 def _quiet(stage: str) -> None:
@@ -129,35 +149,27 @@ def _check_options(
         raise ValueError(f"noise must be relative to the spread of the target, got {noise!r}")
 
 
-def _found(
-    table: Table,
-    periodic: tuple[str, ...],
-    forbidden: frozenset[str],
-    noise: float | None,
-    limit: float,
-    start: float,
-    seed: int,
-    progress: Callable[[str], None],
-) -> Law:
-    searched, held = _split(len(table.y), seed)
-    counter, known = Counter(), {sp.Symbol(name): value for name, value in table.known.items()}
-    deadline = limit - 0.15 * (limit - start)
+def _found(table: Table, options: _Options) -> Law:
+    searched, held = _split(len(table.y), options.seed)
+    counter, forbidden, progress = Counter(), options.forbidden, options.progress
 
     def searching(weight: Array | None) -> tuple[State, list[Template]]:
         data = _data(table, searched, weight)
-        U, variables = _variables(data.X, table, periodic)
+        U, variables = _variables(data.X, table, options.periodic)
         state = State(
             data.y, U, data.y.copy(), data.weight, variables, forbidden=forbidden,
             importance=None if weight is None else data.weight,
         )  # fmt: skip
         if float(np.std(data.y)) <= 1e-14 * float(np.abs(data.y).max()):
             state = replace(state, U=U[:, :0], variables=())  # a constant: nothing to look for
-        search = Search(data, deadline, counter, forbidden, progress)
+        search = Search(data, options.after(0.85), counter, forbidden, progress)
         laws = solve(state, search)
         if not laws:  # no time for anything
-            laws = finished([constant(replace(state, U=U[:, :0], variables=()))], [], search)
+            laws = finished(
+                [constant(replace(state, U=U[:, :0], variables=()))], [], data, forbidden
+            )
         progress("simplifying")
-        best = [_finished(law, data, known, counter, limit, forbidden) for law in laws[:4]]
+        best = [_finished(law, data, counter, options) for law in laws[:4]]
         return state, sorted(best, key=lambda t: round(t.score, 3)) + laws
 
     state, laws = searching(None)
@@ -166,13 +178,22 @@ def _found(
         every = _data(table, None)
         fitted = laws[0].predict(every)
         weight = row_weights(fitted, every.y - fitted)
-    if weight is not None and time.monotonic() < start + 0.5 * (limit - start):
+    if weight is not None and time.monotonic() < options.after(0.5):
         progress("again, since the noise grows with the target")
         state, laws = searching(weight)
     progress("verifying")
-    last = np.arange(FITTED) if len(table.y) > FITTED else np.arange(len(table.y))
+    last = np.arange(FITTED_ROWS) if len(table.y) > FITTED_ROWS else np.arange(len(table.y))
     rows = tuple(_data(table, r, weight) if len(r) else None for r in (searched, held, last))
-    return assemble(table, laws, rows, counter, state, known, limit, start, noise)
+    return assemble(
+        table,
+        laws,
+        rows,
+        surrogate=state.fitted().loo,
+        candidates=counter.candidates,
+        noise=options.noise,
+        start=options.start,
+        limit=options.limit,
+    )
 
 
 def _split(n: int, seed: int) -> tuple[Rows, Rows]:
@@ -180,7 +201,7 @@ def _split(n: int, seed: int) -> tuple[Rows, Rows]:
     order = np.random.default_rng(seed).permutation(n)
     held = order[: n // 7] if n >= 50 else order[:0]
     rest = order[len(held) :]
-    return np.sort(rest[:SEARCHED]), np.sort(held)
+    return np.sort(rest[:SEARCHED_ROWS]), np.sort(held)
 
 
 def _data(table: Table, rows: Rows | None, weight: Array | None = None) -> Data:
@@ -211,30 +232,27 @@ def _variables(
     return np.column_stack(columns), tuple(expressions)
 
 
-def _finished(
-    law: Template,
-    data: Data,
-    known: Mapping[sp.Symbol, float],
-    counter: Counter,
-    limit: float,
-    forbidden: frozenset[str],
-) -> Template:
+def _finished(law: Template, data: Data, counter: Counter, options: _Options) -> Template:
     """The law with exact numbers where the data allow it, in its shortest form."""
     best = None
-    if len(law.parameters) > NUMBERS or law.complexity > COMPACT:
+    if len(law.parameters) > FREE_NUMBERS or law.complexity > COMPACT:
         return law  # an approximation: no form makes it a law
     for form in forms(law):
-        if time.monotonic() > limit:
+        if time.monotonic() > options.limit:
             break
         form = form.refined(data)
         if not form.error <= 1.05 * law.error + 1e-12:
             continue
         counter.candidates += 1
         try:
-            short = rewritten(simplified(form, data, (), known), data).refined(data).weighed(data)
+            short = (
+                rewritten(simplified(form, data, (), dict(data.known)), data)
+                .refined(data)
+                .weighed(data)
+            )
         except (ArithmeticError, ValueError, TypeError):
             continue  # a form that cannot be finished: others can, and nothing is lost
-        if not permitted(short.law, forbidden):
+        if not permitted(short.law, options.forbidden):
             continue
         if best is None or short.score < best.score - 1e-3:  # ties: the form of textbooks
             best = short

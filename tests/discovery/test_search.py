@@ -8,6 +8,7 @@ import pytest
 import scipy.optimize
 import sympy as sp
 
+from rational_anova._core.least_squares import levenberg_marquardt, standard_errors
 from rational_anova.discovery import (
     auto_rational,
     equivalent,
@@ -22,7 +23,6 @@ from rational_anova.discovery.finish._evidence import row_weights
 from rational_anova.discovery.finish._forms import forms, monic, partial_fractions
 from rational_anova.discovery.finish._simplify import simplified
 from rational_anova.discovery.search._beam import System, best_of
-from rational_anova.discovery.search._least_squares import levenberg_marquardt, standard_errors
 from rational_anova.discovery.search._rates import scanned_rates
 from rational_anova.discovery.search._reduce import reduce_table
 from rational_anova.discovery.search._separate import sums

@@ -10,28 +10,36 @@ import numpy as np
 import sympy as sp
 
 from ...tables import Table
+from .._thresholds import COMPACT, EXACT, FREE_NUMBERS, ROUGH_LAW, WEAK_LAW
 from ..law import Entry, Evidence, Law, Parameter, operations, readable
-from ..search import EXACT, Data, State, Template
+from ..search import Data, Template
 from ._evidence import beats_chance, error_on, extrapolated, leaves_a_shape, weak_but_real
-
-COMPACT = 40  # operations of the longest formula that is called a law
-ROUGH = 0.1  # with more of the spread left over, what is left is looked at
-WEAK = 0.3  # a law with more of the spread left over needs more to be believed
-NUMBERS = 6  # free numbers of the longest
 
 
 def assemble(
     table: Table,
     laws: Sequence[Template],
     rows: Sequence[Data | None],
-    counter: object,
-    state: State,
-    known: Mapping[sp.Symbol, float],
-    limit: float,
-    start: float,
+    *,
+    surrogate: float,
+    candidates: int,
     noise: float | None,
+    start: float,
+    limit: float,
 ) -> Law:
-    """The law of the best template, with what speaks for it."""
+    """The law of the best template, with what speaks for it.
+
+    Args:
+        table: the whole table.
+        laws: the best first.
+        rows: those that the search saw, those held out, and those that numbers are fitted to.
+        surrogate: leave-one-out error of a smooth function.
+        candidates: how many formulas were weighed.
+        noise: relative to the spread of the target, if it is known.
+        start: of the search, by the clock.
+        limit: by the clock.
+    """
+    known = {sp.Symbol(name): value for name, value in table.known.items()}
     searched, held, every = rows
     assert searched is not None
     assert every is not None
@@ -41,7 +49,6 @@ def assemble(
     error = error_on(final, every) if np.isfinite(final.error) else final.error
     # weighed rows have errors of their own scale: what is shown is that of rows alike
     scale = error / final.error if final.error > 0 else 1.0
-    surrogate = state.fitted().loo
     evidence = Evidence(
         rows=len(table.y),
         noise=_noise(final, every) * scale,
@@ -51,7 +58,7 @@ def assemble(
         spread=float(np.std(table.y)) or float(np.abs(table.y).max()) or 1.0,
         surrogate=surrogate * scale,
         seconds=time.monotonic() - start,
-        candidates=int(getattr(counter, "candidates", 0)),
+        candidates=candidates,
         stage=best.stage,
         route=(*best.route, *best.notes),
         stopped=time.monotonic() > limit,
@@ -63,7 +70,7 @@ def assemble(
     law = Law(
         template, parameters, table.names, table.target, box, covariance, evidence, front, found
     )
-    if found and evidence.error > WEAK and not law.domain.certified:
+    if found and evidence.error > WEAK_LAW and not law.domain.certified:
         law = replace(law, found=False)  # a pole among the rows can hit any outlier
     return law
 
@@ -80,16 +87,16 @@ def _holds(best: Template, data: Data, evidence: Evidence, noise: float | None) 
         return False
     if float(np.std(data.y)) <= 1e-14 * float(np.abs(data.y).max()):
         return True
-    compact = operations(best.law) <= COMPACT and k <= NUMBERS and k < n / 3
+    compact = operations(best.law) <= COMPACT and k <= FREE_NUMBERS and k < n / 3
     if best.error < EXACT:
         return compact
-    if (evidence.stopped and k > 3) or (best.error > ROUGH and k > 3):
+    if (evidence.stopped and k > 3) or (best.error > ROUGH_LAW and k > 3):
         return False  # of many numbers that do not fit well, or of a search cut short
     if not compact or not beats_chance(best, n, evidence.candidates):
         return False
-    if evidence.error > ROUGH and leaves_a_shape(best, data):
+    if evidence.error > ROUGH_LAW and leaves_a_shape(best, data):
         return False
-    if evidence.error > WEAK and not weak_but_real(best, data, evidence):
+    if evidence.error > WEAK_LAW and not weak_but_real(best, data, evidence):
         return False
     if noise is not None and best.error > 1.3 * noise + EXACT:
         return False

@@ -9,10 +9,8 @@ import numpy as np
 import sympy as sp
 
 from ...symbols import snap
-from ..search import EXACT, ROUNDING, Data, Template, simple_cost
-
-SHORT = 12  # whole numbers, halves, thirds and quarters up to this are written out
-WORSE = 6.8  # twice the log likelihood that a simpler number may cost: 2.6 standard errors
+from .._thresholds import EXACT, ROUNDING, WORSE, WRITTEN_OUT
+from ..search import Data, Template, simple_cost
 
 
 def simplified(
@@ -84,7 +82,7 @@ def with_exact_numbers(
         exact_fit = template.error < EXACT
         near = max(2.6 * errors[i], 1e-9 * abs(value) if exact_fit else 0.0)
         for exact in _choices(value, near, constants, known):
-            short = not exact.is_Rational or (abs(exact.p) <= SHORT and exact.q <= 4)
+            short = not exact.is_Rational or (abs(exact.p) <= WRITTEN_OUT and exact.q <= 4)
             if short:
                 trial = template.fixed(i, exact)
             else:  # a decimal: it keeps its name, so that nobody multiplies it out

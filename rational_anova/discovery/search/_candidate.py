@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import sympy as sp
 
+from ..._core.least_squares import levenberg_marquardt, standard_errors
 from ..._core.types import Array
-from ._least_squares import levenberg_marquardt, number_cost, small_sample, standard_errors
+from .._thresholds import EXACT, ROUNDING
 from ._state import ALL, Rows, State
+from ._template import number_cost, small_sample
 from ._vocabulary import Link, Term, columns
-
-EXACT = 1e-10  # a relative error that no approximation of few terms reaches by chance
-ROUNDING = 1e-13  # below this, errors are not told apart
 
 
 @dataclass(frozen=True)

@@ -2,54 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-
 import numpy as np
 import sympy as sp
 
-from ._candidate import EXACT, Candidate, pruned
+from .._thresholds import EXACT, FEW_ROWS
+from ._candidate import Candidate, pruned
 from ._state import State
 from ._template import Data, Template
 from ._vocabulary import LINKS, Term, permitted
-
-FEW_ROWS = 40  # below, many laws fit as well, so that all stages are looked at
-
-
-@dataclass
-class Counter:
-    """How many formulas were weighed."""
-
-    candidates: int = 0
-
-
-@dataclass
-class Search:
-    """What a search may use; the deadline may move nearer while it runs."""
-
-    data: Data
-    deadline: float
-    counter: Counter
-    forbidden: frozenset[str] = frozenset()
-    report: Callable[[str], None] = lambda text: None
-
-    work: float = np.inf  # the same in seconds of this thread's own work
-
-    @property
-    def over(self) -> bool:
-        """Whether the time is up."""
-        return time.monotonic() > self.deadline or time.thread_time() > self.work
-
-    def hurry(self, seconds: float) -> None:
-        """Give the search so many seconds of work; a busy machine may take them longer."""
-        self.work = min(self.work, time.thread_time() + seconds)
-        self.deadline = min(self.deadline, time.monotonic() + 4 * seconds)
-
-    def share(self, part: float) -> Search:
-        """The same with a part of the time that is left."""
-        now = time.monotonic()
-        return replace(self, deadline=now + part * (self.deadline - now))
 
 
 def adequate(pool: list[Candidate], found: list[Template], noise: float) -> bool:
@@ -105,7 +65,7 @@ def unlike(pool: list[Candidate]) -> list[Candidate]:
     return list(seen.values())
 
 
-def polished(pool: list[Candidate], found: list[Template], search: Search) -> list[Template]:
+def polished(pool: list[Candidate], found: list[Template], data: Data) -> list[Template]:
     """Promising candidates whose reduction has free numbers, refined together with these."""
     out: list[Template] = []
     seen = {t.expression for t in found}
@@ -115,21 +75,23 @@ def polished(pool: list[Candidate], found: list[Template], search: Search) -> li
             t = Template.of(c.expression(), stage=c.stage, route=c.state.route)
             if t.expression not in seen:
                 seen.add(t.expression)
-                out.append(t.refined(search.data).weighed(search.data))
+                out.append(t.refined(data).weighed(data))
     return [t for t in out if np.isfinite(t.error)]
 
 
-def finished(pool: list[Candidate], found: list[Template], search: Search) -> list[Template]:
+def finished(
+    pool: list[Candidate], found: list[Template], data: Data, forbidden: frozenset[str]
+) -> list[Template]:
     """The best of both as refined templates, duplicates left out."""
     out, seen = list(found), {t.expression for t in found}
     for c in pool[:8]:
         t = Template.of(c.expression(), stage=c.stage, route=c.state.route)
-        if t.expression in seen or not permitted(t.law, search.forbidden):
+        if t.expression in seen or not permitted(t.law, forbidden):
             continue
         seen.add(t.expression)
-        t = t.refined(search.data)
+        t = t.refined(data)
         if np.isfinite(t.error):
-            out.append(t.weighed(search.data))
+            out.append(t.weighed(data))
     return sorted(out, key=lambda t: t.score)[:12]
 
 

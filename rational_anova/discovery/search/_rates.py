@@ -10,8 +10,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..._core.types import Array
+from .._thresholds import EXACT, SCAN_KEPT, SCAN_PROMISING, SCAN_ROWS
 from ._beam import Index, System
-from ._candidate import EXACT, Candidate
+from ._candidate import Candidate
 from ._stages import allowed_links, thin
 from ._state import State
 from ._vocabulary import FUNCTIONS, Family, Link, Term, families, monomial, monomials
@@ -65,11 +66,6 @@ def sharpened(system: System, supports: Index, low: Array, high: Array) -> tuple
                 np.where(left, ra, r),
             )
     return np.where(ra < rd, a, d), np.minimum(ra, rd)
-
-
-ROWS = 200  # that the scan looks at
-KEPT = {1: 3, 2: 6, 3: 4}  # supports of each size that are refined
-PROMISING = 120  # supports whose rates are sharpened
 
 
 def scanned_rates(
@@ -151,7 +147,7 @@ def _supports(P: Sequence[Term], Q: Sequence[Term]) -> dict[int, Index]:
 
 def _refined(state: State, link: Link, family: Family, best: float) -> Iterator[Candidate]:
     P, Q = scan_terms(state, family)
-    rows = thin(state, ROWS)
+    rows = thin(state, SCAN_ROWS)
     systems = []
     for rate in rates_of(state, family):
         system = System(state, link, P, Q, float(rate), rows)
@@ -166,7 +162,7 @@ def _refined(state: State, link: Link, family: Family, best: float) -> Iterator[
             continue
         thinned = [
             replace(candidate, stage="rates").refined(10, rows)
-            for candidate in _best(systems, gram, cross, supports, KEPT[size])
+            for candidate in _best(systems, gram, cross, supports, SCAN_KEPT[size])
         ]
         thinned.sort(key=_worth)
         for c in thinned[:3]:
@@ -194,7 +190,7 @@ def _best(
         explained = np.einsum("ij,ij->i", g, np.linalg.solve(G, g[..., None])[..., 0])
         left[k] = float(system.b @ system.b) - explained
     at = left.argmin(0)
-    order = np.argsort(left.min(0))[:PROMISING]
+    order = np.argsort(left.min(0))[:SCAN_PROMISING]
     supports, at = supports[order], at[order]
     low, high = rates[np.maximum(at - 1, 0)], rates[np.minimum(at + 1, len(rates) - 1)]
     where, error = sharpened(systems[0], supports, low, high)
@@ -211,4 +207,4 @@ def _best(
 
 def _worth(candidate: Candidate) -> float:
     """Description length on the rows of the scan: at the noise, the simpler one comes first."""
-    return 2 * ROWS * float(np.log(max(candidate.error, 1e-13))) + 2 * candidate.cost
+    return 2 * SCAN_ROWS * float(np.log(max(candidate.error, 1e-13))) + 2 * candidate.cost

@@ -15,6 +15,15 @@ import numpy as np
 import sympy as sp
 
 from ..._core.types import Array
+from .._thresholds import (
+    COLUMN_GAIN,
+    COMPARED_TERMS,
+    EXACT_REDUCTION,
+    POOR_SURROGATE,
+    REDUCED_SLACK,
+    WEAK_COLUMNS,
+    WEAK_SLOPE,
+)
 from ._state import State
 from ._surrogate import definite, fit_surrogate
 from ._vocabulary import SLOPES, Link, permitted
@@ -262,21 +271,15 @@ def divide_out(state: State, weights: dict[int, sp.Rational], k: sp.Rational) ->
     return divided.reduced(U, tuple(expressions), note)
 
 
-WEAK = 0.25  # a column with less than this share of the strongest slope may not matter
-MANY = 3  # so many weak columns are worth a look
-GAIN = 0.97  # a column must bring the leave-one-out error down to this
-COLUMNS = 150  # of the surrogates that are compared
-
-
 def relevant(state: State, deadline: float) -> State:
     """The table without the columns that bring nothing, or as it is."""
     state = state if state.surrogate is not None else state.fitted()
     r = state.U.shape[1]
-    if r <= MANY or state.surrogate is None:
+    if r <= WEAK_COLUMNS or state.surrogate is None:
         return state
     slopes = state.surrogate.gradients() * state.weight[:, None] * state.U.std(0)
     strength = np.sqrt(np.mean(slopes**2, axis=0))
-    if (strength < WEAK * strength.max()).sum() < MANY:
+    if (strength < WEAK_SLOPE * strength.max()).sum() < WEAK_COLUMNS:
         return state
     chosen, error = _forward(state, deadline)
     if not chosen or len(chosen) == r or error > 1.02 * state.loo * state.spread:
@@ -291,7 +294,7 @@ def _forward(state: State, deadline: float) -> tuple[list[int], float]:
     """Columns added one at a time (or two, where no single one helps) while the error falls."""
 
     def error(columns: list[int]) -> float:
-        fitted = fit_surrogate(state.U[:, columns], state.f, state.weight, COLUMNS)
+        fitted = fit_surrogate(state.U[:, columns], state.f, state.weight, COMPARED_TERMS)
         return fitted.loo if fitted is not None else np.inf
 
     w2 = state.weight**2
@@ -301,19 +304,14 @@ def _forward(state: State, deadline: float) -> tuple[list[int], float]:
     while len(chosen) < 8 and time.monotonic() < deadline:
         rest = [i for i in range(state.U.shape[1]) if i not in chosen]
         trials = [(error([*chosen, i]), [i]) for i in rest]
-        if min(trials, default=(np.inf, []))[0] > GAIN * best and len(chosen) < 2:
+        if min(trials, default=(np.inf, []))[0] > COLUMN_GAIN * best and len(chosen) < 2:
             pairs = itertools.islice(itertools.combinations(rest, 2), 120)
             trials += [(error([*chosen, i, j]), [i, j]) for i, j in pairs]
         least, new = min(trials, default=(np.inf, []))
-        if least > GAIN * best:
+        if least > COLUMN_GAIN * best:
             break
         best, chosen = least, chosen + new
     return chosen, best
-
-
-SLACK = 1.08  # a reduced table may have so many times the leave-one-out error of the one before
-POOR = 0.02  # leave-one-out error of a surrogate whose slopes are rough guides
-FLOOR = 1e-8  # below this error any reduction is taken as exact
 
 
 def reduce_table(state: State, deadline: float) -> list[State]:
@@ -331,8 +329,8 @@ def reduce_table(state: State, deadline: float) -> list[State]:
 
 def _best_reduction(state: State, deadline: float) -> State | None:
     """The first symmetry that holds; of a poor surrogate, the one that holds best."""
-    allowed = max(SLACK * state.loo, FLOOR)
-    poor, kept = state.loo > POOR, []
+    allowed = max(REDUCED_SLACK * state.loo, EXACT_REDUCTION)
+    poor, kept = state.loo > POOR_SURROGATE, []
     for guess in guesses(state):
         if time.monotonic() > deadline:
             break
@@ -363,7 +361,7 @@ def guesses(state: State) -> Iterator[Guess]:
     tolerance = min(0.8, max(0.3, 8 * state.loo))
     factors = power_factors(state, f[:, 0], U * G, tolerance)
     # of a poor surrogate one factor at a time: its slopes are not good enough for all at once
-    for whole in (False, True) if state.loo < POOR else ():
+    for whole in (False, True) if state.loo < POOR_SURROGATE else ():
         some = [t for t in factors if not whole or t[2].is_Integer]
         if len({t[1] for t in some}) > 1 and (not whole or some != factors):
             yield Guess(0, lambda some=some: drop_factors(state, some))  # type: ignore[misc]

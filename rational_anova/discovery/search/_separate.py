@@ -10,6 +10,7 @@ import numpy as np
 import sympy as sp
 
 from ..._core.types import Array
+from .._thresholds import EXACT_REDUCTION, SPLIT_SLACK
 from ._state import State
 from ._surrogate import Basis, definite, leave_one_out, top_degree
 from ._vocabulary import LINKS, SLOPES, Link
@@ -87,7 +88,7 @@ def _component(linked: np.ndarray, start: int) -> set[int]:
     return found
 
 
-def sums(state: State, names: Sequence[str], slack: float = 1.1) -> Iterator[Split]:
+def sums(state: State, names: Sequence[str]) -> Iterator[Split]:
     """Cuts of g(y) into a sum, or of y into a product, of two parts, the surest first."""
     noise = state.loo * state.spread / np.maximum(state.weight, 1e-300)
     # per variable a table of two or more; a poor surrogate tries more
@@ -104,7 +105,7 @@ def sums(state: State, names: Sequence[str], slack: float = 1.1) -> Iterator[Spl
         for left, right in itertools.islice(groupings(strength, tolerance), 3):
             tried.append((float(strength[np.ix_(left, right)].max()), link, left, right))
     tried.sort(key=lambda t: t[0])
-    allowed = max(slack * state.loo, 1e-8)
+    allowed = max(SPLIT_SLACK * state.loo, EXACT_REDUCTION)
     for _, link, left, right in tried[:8]:
         if link is None:
             part, loo = _fit_product(state, left, right)
@@ -197,14 +198,12 @@ class Varying:
     loo: float
 
 
-def varying(
-    state: State, forbidden: frozenset[str] = frozenset(), slack: float = 1.1
-) -> Iterator[Varying]:
+def varying(state: State, forbidden: frozenset[str] = frozenset()) -> Iterator[Varying]:
     """Splits of this kind that fit no worse than a free surrogate, the best first."""
     r = state.U.shape[1]
     if r < 2:
         return
-    allowed = max(slack * state.loo, 1e-8)
+    allowed = max(SPLIT_SLACK * state.loo, EXACT_REDUCTION)
     found = []
     for i in range(r):
         rest = [k for k in range(r) if k != i]

@@ -2,24 +2,58 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ._candidate import EXACT, Candidate
-from ._judge import Search, adequate, constant, finished, judged, polished, settled
+from .._thresholds import DEEPEST, EXACT, PATIENCE
+from ._candidate import Candidate
+from ._judge import adequate, constant, finished, judged, polished, settled
 from ._rates import scanned_rates
 from ._reduce import hidden_factors, reduce_table
 from ._separate import sums, varying
 from ._stages import lifts, null_space, rational_terms
 from ._state import State
 from ._surrogate import definite
-from ._template import Template
+from ._template import Data, Template
 from ._vocabulary import LINKS, USUAL
 
-DEEP = 3  # how often a table may be cut into parts
-PATIENCE = 5.0  # seconds for simpler laws, once one at the level of the noise is there
+
+@dataclass
+class Counter:
+    """How many formulas were weighed."""
+
+    candidates: int = 0
+
+
+@dataclass
+class Search:
+    """What a search may use; the deadline may move nearer while it runs."""
+
+    data: Data
+    deadline: float
+    counter: Counter
+    forbidden: frozenset[str] = frozenset()
+    report: Callable[[str], None] = lambda text: None
+
+    work: float = np.inf  # the same in seconds of this thread's own work
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() > self.deadline or time.thread_time() > self.work
+
+    def hurry(self, seconds: float) -> None:
+        """Give the search so many seconds of work; a busy machine may take them longer."""
+        self.work = min(self.work, time.thread_time() + seconds)
+        self.deadline = min(self.deadline, time.monotonic() + 4 * seconds)
+
+    def share(self, part: float) -> Search:
+        """The same with a part of the time that is left."""
+        now = time.monotonic()
+        return replace(self, deadline=now + part * (self.deadline - now))
 
 
 def solve(state: State, search: Search, depth: int = 0) -> list[Template]:
@@ -42,10 +76,10 @@ def solve(state: State, search: Search, depth: int = 0) -> list[Template]:
                 search.counter.candidates += len(new)
                 pool += new
             pool, done = judged(pool, noise)
-            found += polished(pool, found, search)
+            found += polished(pool, found, search.data)
             found.sort(key=lambda t: t.score)
             if done or (found and settled(found[0], noise)):
-                return finished(pool, found, search)
+                return finished(pool, found, search.data, search.forbidden)
             if not patient and adequate(pool, found, noise):
                 # a law at the noise: others may be simpler, but not better, so no long search
                 patient = True
@@ -54,7 +88,7 @@ def solve(state: State, search: Search, depth: int = 0) -> list[Template]:
                 break
         if search.over or patient:
             break
-    return finished(pool, found, search)
+    return finished(pool, found, search.data, search.forbidden)
 
 
 def stages(
@@ -68,8 +102,8 @@ def stages(
     if noise < 1e-5:
         yield "rational projection", null_space(state)
     yield "few terms", rational_terms(state, USUAL, deadline)
-    parts = r >= 2 and depth < DEEP
-    if depth < DEEP:
+    parts = r >= 2 and depth < DEEPEST
+    if depth < DEEPEST:
         yield "links", lambda: hidden(state, search.share(0.5), depth)
     if parts:
         yield "parts", lambda: separated(state, search.share(0.6), depth)

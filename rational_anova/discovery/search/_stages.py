@@ -10,13 +10,12 @@ from dataclasses import replace
 import numpy as np
 
 from ..._core.types import Array
+from .._thresholds import EXACT, NULL_SPACE_TERMS
 from ._beam import System, best_of
-from ._candidate import EXACT, Candidate, pruned
+from ._candidate import Candidate, pruned
 from ._state import ALL, Rows, State
 from ._surrogate import definite
 from ._vocabulary import LINKS, Family, Link, Term, columns, families, monomials, polynomial
-
-CAP = 160  # columns of a null space
 
 
 def allowed_links(state: State, names: Sequence[str]) -> list[Link]:
@@ -49,7 +48,7 @@ def _null_space(state: State, link: Link, r: int, rows: Rows) -> Candidate | Non
     for total in range(1, 9):
         for low in range(total // 2 + 1):
             P, Q = polynomial(r, total - low), polynomial(r, low)
-            if len(P) + len(Q) > min(CAP, len(state.y) // 3):
+            if len(P) + len(Q) > min(NULL_SPACE_TERMS, len(state.y) // 3):
                 continue
             system = System(state, link, P, Q, 1.0, rows)
             if not system.usable or len(system.norms) < len(P) + len(Q):
