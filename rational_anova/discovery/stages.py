@@ -86,7 +86,12 @@ def symmetries(
     _, state = _state(X, y, names)
     last = reduce_table(state, time.monotonic() + time_limit)[-1]
     return Reduced(
-        last.variables, last.wrap.xreplace({F: sp.Integer(1)}), last.route, last.loo, last.U, last.f
+        last.variables,
+        last.wrap.xreplace({F: sp.Integer(1)}),
+        tuple(step.text for step in last.route),
+        last.loo,
+        last.U,
+        last.f,
     )
 
 

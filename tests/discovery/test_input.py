@@ -371,6 +371,8 @@ def test_off_the_main_thread():
     assert laws[0].equals("0.08314*T/(V - 0.0427) - 3.59/V**2")
     here = discover(columns, y)
     assert laws[0].complexity == here.complexity, f"{laws[0]!r} where the main thread has {here!r}"
+    assert laws[0].formula == here.formula
+    assert laws[0].evidence.route == here.evidence.route
 
 
 def test_two_threads_at_once():

@@ -19,6 +19,8 @@ from rational_anova.discovery import (
     structure,
     symmetries,
 )
+from rational_anova.discovery._route import Linked
+from rational_anova.discovery.finish._assemble import in_order
 from rational_anova.discovery.finish._evidence import row_weights
 from rational_anova.discovery.finish._forms import forms, monic, partial_fractions
 from rational_anova.discovery.finish._simplify import simplified
@@ -486,3 +488,29 @@ def test_noise_of_one_size_is_left_alone():
     assert row_weights(fitted, rng.standard_normal(200)) is None
     assert row_weights(fitted, np.zeros(200)) is None
     assert row_weights(fitted[:20], 0.01 * fitted[:20]) is None
+
+
+@pytest.mark.parametrize(
+    ("formula", "values"),
+    [
+        ("a*x + b*y", {"b": 1.5, "a": 11.5}),  # the digits of one in those of the other
+        ("a*x + b*y", {"b": 11.5, "a": 1.5}),
+        ("a*x + b*y", {"b": 2.5, "a": 2.5}),
+        ("a*x + b*y + c", {"c": -2.5, "b": 2.5, "a": -2.5}),
+        ("a*x/(y + b)", {"b": 1e-300, "a": -1e-300}),
+        ("a + b*exp(-c*x)", {"c": 3e-9, "b": 3.1, "a": 3e-9}),
+        ("a - b*x", {"b": 0.5, "a": 0.5}),  # as it is written: 0.5 - 0.5*x
+        ("a*(x + b)", {"b": 0.5, "a": 5.0}),  # b is lost in the product, so it comes last
+        ("a*x**b", {"b": 0.37, "a": 0.37}),
+    ],
+)
+def test_parameters_are_in_the_order_of_the_formula(formula, values):
+    own = {sp.Symbol(name): value for name, value in values.items()}
+    assert "".join(map(str, in_order(sp.sympify(formula), own))) == "abc"[: len(own)]
+
+
+def test_a_link_is_a_step_of_the_route():
+    state = State(np.ones(20), np.ones((20, 1)), np.ones(20), np.ones(20), sp.symbols("x,"))
+    (step,) = state.linked(LINKS["log y"]).route
+    assert step == Linked("log y")
+    assert step.text == "seen as log y"

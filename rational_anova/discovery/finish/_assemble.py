@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +11,7 @@ import sympy as sp
 
 from ...tables import Table
 from .._thresholds import COMPACT, EXACT, FREE_NUMBERS, ROUGH_LAW, WEAK_LAW
-from ..law import Entry, Evidence, Law, Parameter, operations, readable
+from ..law import Entry, Evidence, Law, Parameter, operations
 from ..search import Data, Template
 from ._evidence import beats_chance, error_on, extrapolated, leaves_a_shape, weak_but_real
 
@@ -60,7 +60,8 @@ def assemble(
         seconds=time.monotonic() - start,
         candidates=candidates,
         stage=best.stage,
-        route=(*best.route, *best.notes),
+        route=tuple(step.text for step in (*best.route, *best.exact)),
+        made_exact=tuple(step.text for step in best.exact),
         stopped=time.monotonic() > limit,
     )
     found = _holds(best, searched, evidence, noise)
@@ -110,14 +111,9 @@ def _named(
     """Parameters called c0, c1, ... in the order in which the formula shows them."""
     free = {s: i for i, s in enumerate(template.parameters)}
     pins = {p.symbol: p for p in template.pinned}
-    shown = readable(template.law)
-
-    def place(symbol: sp.Symbol) -> int:
-        value = float(pins[symbol].exact) if symbol in pins else template.values[free[symbol]]
-        at = shown.find(f"{abs(value):.6g}")
-        return at if at >= 0 else len(shown)
-
-    order = sorted([*free, *pins], key=place)
+    values = dict(zip(template.parameters, template.values.tolist(), strict=True))
+    values |= {symbol: float(pin.exact) for symbol, pin in pins.items()}
+    order = in_order(template.expression, values)
     covariance = template.covariance(data)
     parameters = []
     for k, symbol in enumerate(order):
@@ -137,6 +133,42 @@ def _named(
     own = [free[order[k]] for k in where]
     full[np.ix_(where, where)] = covariance[np.ix_(own, own)]
     return expression, tuple(parameters), full
+
+
+_MARK = sp.Float("1e-25", 40)  # far below the digits of a float: tells equal numbers apart
+
+
+def in_order(expression: sp.Expr, values: Mapping[sp.Symbol, float]) -> list[sp.Symbol]:
+    """Return the parameters in the order in which the formula, written with numbers, shows them.
+
+    Those that are lost there, since numbers were multiplied, come last.
+    """
+    numbers = {
+        symbol: sp.Float(value or 1.0, 40) * (1 + k * _MARK)
+        for k, (symbol, value) in enumerate(values.items())
+    }
+    owners = {abs(number): symbol for symbol, number in numbers.items()}
+    shown = [*_leaves(expression.xreplace(numbers)), *_leaves(expression)]
+    found = [owners.get(abs(leaf)) if leaf.is_Float else leaf for leaf in shown]
+    return list(dict.fromkeys(symbol for symbol in (*found, *values) if symbol in values))
+
+
+def _leaves(expression: sp.Expr) -> Iterator[sp.Expr]:
+    """Numbers and symbols as they are written, from left to right."""
+    parts: Sequence[sp.Expr] = expression.args
+    if expression.is_Add:
+        parts = expression.as_ordered_terms()
+    elif expression.is_Mul:
+        parts = sorted(expression.as_ordered_factors(), key=_divides)
+    if not parts:
+        yield expression
+    for part in parts:
+        yield from _leaves(part)
+
+
+def _divides(factor: sp.Expr) -> bool:
+    """Return whether a factor is written below the line."""
+    return bool(factor.is_Pow and factor.exp.is_Rational and factor.exp < 0)
 
 
 def pareto(laws: Sequence[Template], known: Mapping[sp.Symbol, float]) -> tuple[Entry, ...]:

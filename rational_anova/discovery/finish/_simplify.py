@@ -9,6 +9,7 @@ import numpy as np
 import sympy as sp
 
 from ...symbols import snap
+from .._route import MadeExact
 from .._thresholds import EXACT, ROUNDING, WORSE, WRITTEN_OUT
 from ..search import Data, Template, simple_cost
 
@@ -92,9 +93,9 @@ def with_exact_numbers(
             trial = trial.refined(data)
             if as_good(trial, template, len(data.y)):
                 cost = 2 * min(simple_cost(value, near), np.log(len(data.y)))
-                note = f"{value:.6g} +- {errors[i]:.1g} was taken as {exact}"
+                step = MadeExact(value, float(errors[i]), exact)
                 template = replace(
-                    trial, written=template.written + cost, notes=(*template.notes, note)
+                    trial, written=template.written + cost, exact=(*template.exact, step)
                 )
                 break
         else:

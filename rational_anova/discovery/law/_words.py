@@ -169,9 +169,6 @@ def _domain(law: Law) -> str:
     return f"{reason[0].upper()}{reason[1:]}."
 
 
-_TAKEN = " was taken as "  # in the route, of a number that was made exact
-
-
 def summary(law: Law) -> str:
     """Return several lines: the law, its error, its numbers, how far it holds."""
     found, units = law.evidence, law.units
@@ -193,7 +190,7 @@ def summary(law: Law) -> str:
         shown = f"= {short(p.exact)}, exact" if p.exact is not None else f"[{low:.6g}, {high:.6g}]"
         lines.append(f"{p.name:<11} {p.value:.6g} {error} {shown}")
     # numbers in the formula itself have no line above, yet they were measured as well
-    lines += [f"exact       {step}" for step in found.route if _TAKEN in step]
+    lines += [f"exact       {step}" for step in found.made_exact]
     for column, (low, high) in zip(law.names.columns, law.box, strict=True):
         unit = f" {units[column]}" if column in units else ""
         lines.append(f"range       {column}: {low:.6g} to {high:.6g}{unit}")

@@ -75,13 +75,13 @@ def scanned_rates(
     forbidden: frozenset[str] = frozenset(),
 ) -> Iterator[Iterator[Candidate]]:
     """One family at a time: the best supports of each size at the best of many rates, refined."""
-    order = ("exp", "power", "trig", "tanh", "log(1", "sqrt(1")
+    order = ("exp", "power", "trig", "tanh", "log(1+)", "sqrt(1+)")
     usable = [
         f
         for f in families(state.U, forbidden)
-        if f.name.split()[0] in order and (f.rates is not None or f.name.startswith("power"))
+        if f.kind in order and (f.rates is not None or f.kind == "power")
     ]
-    usable.sort(key=lambda f: order.index(f.name.split()[0]))
+    usable.sort(key=lambda f: order.index(f.kind))
     for family in usable:
         if time.monotonic() > deadline:
             return
@@ -121,7 +121,7 @@ def rates_of(state: State, family: Family) -> Array:
         return np.r_[np.linspace(-4, -0.2, 20), np.linspace(0.2, 4, 20)]
     z = np.abs(family.atoms[0].z(state.U))
     low, high = family.rates
-    if family.name.startswith("trig"):
+    if family.kind == "trig":
         return np.linspace(low, high, 64) / max(float(z.max()), 1e-300)
     return np.geomspace(low, high, 28) / max(float(np.median(z)), 1e-300)
 

@@ -15,6 +15,7 @@ import numpy as np
 import sympy as sp
 
 from ..._core.types import Array
+from .._route import Factors, Idle, Joined, Scaled
 from .._thresholds import (
     COLUMN_GAIN,
     COMPARED_TERMS,
@@ -85,22 +86,22 @@ def drop_factors(state: State, found: list[tuple[float, int, sp.Expr]]) -> State
     powers: dict[int, sp.Expr] = {}
     for _, i, a in found:
         powers.setdefault(i, a)
-    factor, expression, notes = np.ones(len(state.y)), sp.Integer(1), []
+    factor, expression, steps = np.ones(len(state.y)), sp.Integer(1), []
     for i, a in powers.items():
         u = state.U[:, i]
         if a == 0:
-            notes.append(f"{state.variables[i]} does not matter")
+            steps.append((state.variables[i], sp.Integer(1)))
             continue
         base, e = (u, state.variables[i]) if u[0] > 0 else (-u, -state.variables[i])
         if a.is_Integer:
             base, e = u, state.variables[i]
         factor = factor * base ** float(a)
         expression = expression * e**a
-        notes.append(f"{state.variables[i]} enters as the factor {e**a}")
+        steps.append((state.variables[i], e**a))
     rest = [i for i in range(state.U.shape[1]) if i not in powers]
     divided = state.divided(factor, expression)
     return divided.reduced(
-        state.U[:, rest], tuple(state.variables[i] for i in rest), "; ".join(notes)
+        state.U[:, rest], tuple(state.variables[i] for i in rest), Factors(tuple(steps))
     )
 
 
@@ -151,21 +152,22 @@ class Guess:
     make: Callable[[], State | None]
 
 
-# phi and its slope: f depends on phi_i(u_i) + s phi_j(u_j) only, if f_i / phi_i' = f_j / (s phi_j')
-SHAPES: dict[str, tuple[Callable, Callable, Callable[[Array], bool], float]] = {
-    "u": (lambda u: u, lambda u: 1 + 0 * u, lambda u: True, 0.0),
-    "u^2": (lambda u: u**2, lambda u: 2 * u, lambda u: True, 0.03),
-    "1/u": (lambda u: 1 / u, lambda u: -1 / u**2, definite, 0.03),
+# phi, its slope, where it is allowed, its cost, the function in it
+# f depends on phi_i(u_i) + s phi_j(u_j) only, if f_i / phi_i' = f_j / (s phi_j')
+SHAPES: dict[str, tuple[Callable, Callable, Callable[[Array], bool], float, str]] = {
+    "u": (lambda u: u, lambda u: 1 + 0 * u, lambda u: True, 0.0, ""),
+    "u^2": (lambda u: u**2, lambda u: 2 * u, lambda u: True, 0.03, ""),
+    "1/u": (lambda u: 1 / u, lambda u: -1 / u**2, definite, 0.03, ""),
     "sqrt u": (lambda u: u ** sp.Rational(1, 2) if isinstance(u, sp.Basic) else np.sqrt(u),
-               lambda u: 0.5 / np.sqrt(u), lambda u: bool((u > 0).all()), 0.05),
-    "1/u^2": (lambda u: 1 / u**2, lambda u: -2 / u**3, definite, 0.05),
+               lambda u: 0.5 / np.sqrt(u), lambda u: bool((u > 0).all()), 0.05, "sqrt"),
+    "1/u^2": (lambda u: 1 / u**2, lambda u: -2 / u**3, definite, 0.05, ""),
 }  # fmt: skip
 
 
 def translations(state: State, U: Array, G: Array, tolerance: float) -> Iterator[Guess]:
     """Pairs that enter as a sum or difference of simple functions of each."""
     r = U.shape[1]
-    shapes = {k: s for k, s in SHAPES.items() if not ({k.split()[0]} & state.forbidden)}
+    shapes = {k: s for k, s in SHAPES.items() if s[4] not in state.forbidden}
     usable = [[k for k, s in shapes.items() if s[2](state.U[:, i])] for i in range(r)]
     slopes = [{k: SHAPES[k][1](U[:, i]) for k in usable[i]} for i in range(r)]
     for i, j in itertools.combinations(range(r), 2):
@@ -205,7 +207,7 @@ def _joined(state: State, i: int, j: int, a: str, b: str, s: sp.Expr) -> State:
     return state.reduced(
         np.column_stack([new, state.U[:, rest]]),
         (expression, *(state.variables[k] for k in rest)),
-        f"{state.variables[i]} and {state.variables[j]} enter as {expression} only",
+        Joined((state.variables[i], state.variables[j]), expression),
     )
 
 
@@ -264,11 +266,8 @@ def divide_out(state: State, weights: dict[int, sp.Rational], k: sp.Rational) ->
     power = k / weights[p]
     divided = state.divided(unit ** float(power), base**power) if power != 0 else state
     U = np.column_stack(columns) if columns else np.zeros((len(state.y), 0))
-    others = ", ".join(str(state.variables[i]) for i in weights if i != p)
-    note = f"{base} sets the scale of {others}"
-    if power != 0:
-        note += f" and enters as the factor {base**power}"
-    return divided.reduced(U, tuple(expressions), note)
+    others = tuple(state.variables[i] for i in weights if i != p)
+    return divided.reduced(U, tuple(expressions), Scaled(base, others, base**power))
 
 
 def relevant(state: State, deadline: float) -> State:
@@ -284,10 +283,10 @@ def relevant(state: State, deadline: float) -> State:
     chosen, error = _forward(state, deadline)
     if not chosen or len(chosen) == r or error > 1.02 * state.loo * state.spread:
         return state
-    gone = [str(state.variables[i]) for i in range(r) if i not in chosen]
+    gone = tuple(state.variables[i] for i in range(r) if i not in chosen)
     kept = sorted(chosen)
-    note = f"{', '.join(gone)} {'does' if len(gone) == 1 else 'do'} not matter"
-    return state.reduced(state.U[:, kept], tuple(state.variables[i] for i in kept), note).fitted()
+    variables = tuple(state.variables[i] for i in kept)
+    return state.reduced(state.U[:, kept], variables, Idle(gone)).fitted()
 
 
 def _forward(state: State, deadline: float) -> tuple[list[int], float]:

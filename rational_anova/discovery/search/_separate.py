@@ -228,7 +228,7 @@ def _usable(name: str, u: Array, forbidden: frozenset[str]) -> bool:
         return False
     if (name in DEFINITE and not definite(u)) or (name in POSITIVE and not (u > 0).all()):
         return False
-    return not (name.startswith("exp") and np.abs(u).max() > 30)
+    return not (PHI[name][2] == "exp" and np.abs(u).max() > 30)
 
 
 def _fit(state: State, rest: Sequence[int], phis: Sequence[Array]) -> tuple[float, Array]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import sympy as sp
 
+from .._route import LinearIn, Linked, Separated
 from .._thresholds import DEEPEST, EXACT, PATIENCE
 from ._candidate import Candidate
 from ._judge import adequate, constant, finished, judged, polished, settled
@@ -125,7 +127,7 @@ def stages(
 
 def hidden(state: State, search: Search, depth: int) -> list[Template]:
     """Laws g(y) = u^a (...), where the power factor shows only once the link is taken."""
-    if "seen as" in " ".join(state.route[-1:]):
+    if state.route and isinstance(state.route[-1], Linked):
         return []
     noise = state.loo * state.spread / np.maximum(state.weight, 1e-300)
     limit = min(0.1, max(0.01, 3 * state.loo))
@@ -174,9 +176,8 @@ def separated(state: State, search: Search, depth: int) -> list[Template]:
             right = list(split.right)
             rest = rest.reduced(
                 state.U[:, right],
-                tuple(state.variables[i] for i in right),
-                f"the {'factors' if product else 'parts'} in {_listed(state, split.left)} and in "
-                f"{_listed(state, split.right)} are separate",
+                _some(state, right),
+                Separated(_some(state, split.left), _some(state, split.right), product),
             )
             out += solve(rest, search.share(0.7), depth + 1)
             if any(t.error < EXACT for t in out):
@@ -203,8 +204,8 @@ def by_coefficients(state: State, search: Search, depth: int) -> list[Template]:
             left = rest if split.alone else list(range(state.U.shape[1]))
             lowered = lowered.reduced(
                 state.U[:, left],
-                tuple(state.variables[k] for k in left),
-                f"linear in {split.expression}, with coefficients in {_listed(state, rest)}",
+                _some(state, left),
+                LinearIn(split.expression, _some(state, rest)),
             )
             out += solve(lowered, search.share(0.7), depth + 1)
             if any(t.error < EXACT for t in out):
@@ -214,7 +215,7 @@ def by_coefficients(state: State, search: Search, depth: int) -> list[Template]:
 
 def solve_part(
     state: State,
-    group: list[int] | tuple[int, ...],
+    group: Sequence[int],
     target: np.ndarray,
     weight: np.ndarray,
     search: Search,
@@ -229,7 +230,7 @@ def solve_part(
         state.U[chosen][:, index],
         target.copy(),
         weight,
-        tuple(state.variables[i] for i in index),
+        _some(state, index),
         importance=weight,
         forbidden=state.forbidden,
     )
@@ -239,5 +240,5 @@ def solve_part(
     return solve(table, replace(search, data=data), depth + 1)
 
 
-def _listed(state: State, group: list[int] | tuple[int, ...]) -> str:
-    return ", ".join(str(state.variables[i]) for i in group)
+def _some(state: State, group: Sequence[int]) -> tuple[sp.Expr, ...]:
+    return tuple(state.variables[i] for i in group)

@@ -10,6 +10,7 @@ import numpy as np
 import sympy as sp
 
 from ..._core.types import Array
+from .._route import Linked, Step
 from ._surrogate import Surrogate, fit_surrogate
 from ._vocabulary import Link
 
@@ -30,7 +31,7 @@ class State:
     variables: tuple[sp.Expr, ...]  # in the symbols of the columns
     wrap: sp.Expr = F
     unwrap: Unwrap = field(default=lambda f, rows: f, repr=False)
-    route: tuple[str, ...] = ()
+    route: tuple[Step, ...] = ()
     forbidden: frozenset[str] = frozenset()  # functions that the law may not have
     importance: Array | None = None  # of the rows; all alike where None
     surrogate: Surrogate | None = field(default=None, repr=False)
@@ -60,10 +61,10 @@ class State:
             loo = surrogate.loo
         return replace(self, surrogate=surrogate, loo=loo / self.spread)
 
-    def reduced(self, U: Array, variables: tuple[sp.Expr, ...], note: str) -> State:
+    def reduced(self, U: Array, variables: tuple[sp.Expr, ...], step: Step) -> State:
         """The same target on other variables."""
         return replace(
-            self, U=U, variables=variables, route=(*self.route, note), surrogate=None, loo=np.inf
+            self, U=U, variables=variables, route=(*self.route, step), surrogate=None, loo=np.inf
         )
 
     def divided(self, factor: Array, expression: sp.Expr) -> State:
@@ -96,7 +97,7 @@ class State:
             weight=self.weight / np.maximum(np.abs(link.slope(self.f)), 1e-300),
             wrap=self.wrap.subs(F, int(sign) * link.expression(F)),
             unwrap=lambda t, rows: unwrap(sign * link.inverse(t), rows),
-            route=(*self.route, f"seen as {link.name}"),
+            route=(*self.route, Linked(link.name)),
             surrogate=None,
             loo=np.inf,
         )

@@ -12,6 +12,7 @@ import sympy as sp
 from ..._core.least_squares import levenberg_marquardt, standard_errors
 from ..._core.types import Array
 from ...symbols import numeric
+from .._route import MadeExact, Step
 from .._thresholds import ALL_DIGITS, ROUNDING
 
 _PARAMETERS: list[sp.Dummy] = []  # that no column can be confused with
@@ -57,10 +58,10 @@ class Template:
     numbers: float = 0.0  # what its free numbers cost
     written: float = 0.0  # what its exact numbers cost
     rows: int = 1
-    notes: tuple[str, ...] = ()  # on the numbers that were made exact
+    exact: tuple[MadeExact, ...] = ()  # numbers that were made exact
     pinned: tuple[Pin, ...] = ()  # exact numbers that keep a symbol
     stage: str = ""
-    route: tuple[str, ...] = ()
+    route: tuple[Step, ...] = ()
 
     @classmethod
     def of(cls, law: sp.Expr, **rest: object) -> Template:
