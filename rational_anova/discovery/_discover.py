@@ -20,8 +20,8 @@ from .law import Law
 from .search import (
     Counter,
     Data,
+    ReducedTable,
     Search,
-    State,
     Template,
     constant,
     finished,
@@ -42,7 +42,7 @@ def discover(
     constants: Mapping[str, float] | None = None,
     positive: Sequence[str] = (),
     periodic: Sequence[str] = (),
-    forbid: Sequence[str] = (),
+    without: Sequence[str] = (),
     noise: float | None = None,
     time_limit: float = 60.0,
     seed: int = 0,
@@ -63,7 +63,7 @@ def discover(
             them.
         positive: columns that are positive by nature; an error where a row is not.
         periodic: columns that are angles: they enter by their sine and cosine only.
-        forbid: functions that the law may not have, out of sin, cos, exp, log, sqrt, tanh, power.
+        without: functions that the law may not have, out of sin, cos, exp, log, sqrt, tanh, power.
         noise: standard deviation of the noise relative to the spread of y, if it is known.
         time_limit: seconds after which the best law so far is returned.
         seed: for the rows that are held out.
@@ -87,10 +87,10 @@ def discover(
         raise TypeError(f"progress must be a function of the stage's name, got {progress!r}")
     check.integer(seed, "seed")
     table = prepare(X, y, names, target, constants)
-    _check_options(table, positive, periodic, forbid, noise)
+    _check_options(table, positive, periodic, without, noise)
     options = _Options(
         periodic=tuple(periodic),
-        forbidden=frozenset(forbid),
+        forbidden=frozenset(without),
         noise=noise,
         seed=seed,
         start=start,
@@ -126,7 +126,7 @@ def _check_options(
     table: Table,
     positive: Sequence[str],
     periodic: Sequence[str],
-    forbid: Sequence[str],
+    without: Sequence[str],
     noise: float | None,
 ) -> None:
     columns = list(table.names.columns)
@@ -140,11 +140,11 @@ def _check_options(
         low = float(table.X[:, columns.index(name)].min())
         if low <= 0:
             raise ValueError(f"{name!r} is declared positive, but a row has {low:g}")
-    if isinstance(forbid, str):
-        raise TypeError(f"forbid must be a list of functions, got {forbid!r}")
-    for name in forbid:
+    if isinstance(without, str):
+        raise TypeError(f"without must be a list of functions, got {without!r}")
+    for name in without:
         if name not in FUNCTIONS:
-            raise ValueError(f"forbid takes some of {FUNCTIONS}, got {name!r}")
+            raise ValueError(f"without takes some of {FUNCTIONS}, got {name!r}")
     if noise is not None and not 0 <= check.real(noise, "noise") < 10:
         raise ValueError(f"noise must be relative to the spread of the target, got {noise!r}")
 
@@ -153,26 +153,26 @@ def _found(table: Table, options: _Options) -> Law:
     searched, held = _split(len(table.y), options.seed)
     counter, forbidden, progress = Counter(), options.forbidden, options.progress
 
-    def searching(weight: Array | None) -> tuple[State, list[Template]]:
+    def searching(weight: Array | None) -> tuple[ReducedTable, list[Template]]:
         data = _data(table, searched, weight)
         U, variables = _variables(data.X, table, options.periodic)
-        state = State(
+        reduced = ReducedTable(
             data.y, U, data.y.copy(), data.weight, variables, forbidden=forbidden,
             importance=None if weight is None else data.weight,
         )  # fmt: skip
         if float(np.std(data.y)) <= 1e-14 * float(np.abs(data.y).max()):
-            state = replace(state, U=U[:, :0], variables=())  # a constant: nothing to look for
+            reduced = replace(reduced, U=U[:, :0], variables=())  # a constant: nothing to look for
         search = Search(data, options.after(0.85), counter, forbidden, progress)
-        laws = solve(state, search)
+        laws = solve(reduced, search)
         if not laws:  # no time for anything
             laws = finished(
-                [constant(replace(state, U=U[:, :0], variables=()))], [], data, forbidden
+                [constant(replace(reduced, U=U[:, :0], variables=()))], [], data, forbidden
             )
         progress("simplifying")
         best = [_finished(law, data, counter, options) for law in laws[:4]]
-        return state, sorted(best, key=lambda t: round(t.score, 3)) + laws
+        return reduced, sorted(best, key=lambda t: round(t.score, 3)) + laws
 
-    state, laws = searching(None)
+    reduced, laws = searching(None)
     weight = None
     if laws[0].error > EXACT:
         every = _data(table, None)
@@ -180,7 +180,7 @@ def _found(table: Table, options: _Options) -> Law:
         weight = row_weights(fitted, every.y - fitted)
     if weight is not None and time.monotonic() < options.after(0.5):
         progress("again, since the noise grows with the target")
-        state, laws = searching(weight)
+        reduced, laws = searching(weight)
     progress("verifying")
     last = np.arange(FITTED_ROWS) if len(table.y) > FITTED_ROWS else np.arange(len(table.y))
     rows = tuple(_data(table, r, weight) if len(r) else None for r in (searched, held, last))
@@ -188,7 +188,7 @@ def _found(table: Table, options: _Options) -> Law:
         table,
         laws,
         rows,
-        surrogate=state.fitted().loo,
+        surrogate=reduced.fitted().loo,
         candidates=counter.candidates,
         noise=options.noise,
         start=options.start,

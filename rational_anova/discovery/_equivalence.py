@@ -49,7 +49,7 @@ class Points:
 
     @property
     def enough(self) -> bool:
-        """Whether there are points enough to tell formulas apart."""
+        """Return whether there are points enough to tell formulas apart."""
         return len(self.points) >= _FEWEST
 
     def values(self, formula: sp.Expr) -> list[Any]:
@@ -60,7 +60,7 @@ class Points:
         return self._known[formula]
 
     def compare(self, a: sp.Expr, b: sp.Expr, tolerance: float) -> tuple[bool, bool, bool]:
-        """Say if a = b, if a - b is constant, and if a / b is constant and not zero."""
+        """Return whether a = b, whether a - b is constant, and a / b is and not zero."""
         both = list(zip(self.values(a), self.values(b), strict=True))
         whole = [(n, x, y) for n, (x, y) in enumerate(both) if x is not None and y is not None]
         if len(whole) < _FEWEST:
@@ -84,7 +84,7 @@ class Points:
         return same, same or shifted, same or scaled
 
     def near(self, a: sp.Expr, b: sp.Expr) -> bool:
-        """Say if a and b agree so roughly that rounded numbers might be all that differs."""
+        """Return whether a and b agree so roughly that rounding might be the difference."""
         return any(self.compare(a, b, 0.05))
 
 
@@ -116,7 +116,7 @@ Step = Callable[[sp.Expr], sp.Expr]
 
 
 def proven(a: sp.Expr, b: sp.Expr) -> tuple[bool, bool, bool]:
-    """Say if sympy shows a = b, a - b constant, a / b constant; False if it is too long to do."""
+    """Return whether sympy shows a = b, a - b constant, a / b constant; not where it is long."""
     difference = _number(a - b)
     if difference is not None:
         same = bool(difference == 0)
@@ -246,7 +246,7 @@ class Verdict:
 
     @property
     def solved(self) -> bool:
-        """Whether the law counts as a solution of its problem by SRBench's rule."""
+        """Return whether the law counts as a solution of its problem by SRBench's rule."""
         return self.difference_constant or self.ratio_constant
 
     def __bool__(self) -> bool:

@@ -417,15 +417,15 @@ def has(formula, name):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_forbidden_functions_are_not_used(name):
     for y in FUNCTIONS[name]:
-        law = discover({"x": X, "z": Z}, y, forbid=[name], time_limit=1.5)
+        law = discover({"x": X, "z": Z}, y, without=[name], time_limit=1.5)
         assert not has(law.formula, name), repr(law)
 
 
 def test_all_functions_forbidden():
     """Then quotients of polynomials are left."""
-    law = discover({"x": X, "z": Z}, np.exp(-X) * Z, forbid=list(FUNCTIONS), time_limit=2)
+    law = discover({"x": X, "z": Z}, np.exp(-X) * Z, without=list(FUNCTIONS), time_limit=2)
     assert law.formula.is_rational_function(), repr(law)
-    law = discover({"x": X}, Y, forbid=tuple(FUNCTIONS))
+    law = discover({"x": X}, Y, without=tuple(FUNCTIONS))
     assert law.equals(LAW)
 
 
@@ -505,9 +505,9 @@ WRONG = [
     ({"positive": ["q"]}, "'q'"),
     ({"periodic": "x"}, "periodic"),
     ({"periodic": ["q"]}, "'q'"),
-    ({"forbid": "exp"}, "'exp'"),
-    ({"forbid": ["cosh"]}, "'cosh'"),
-    ({"forbid": [3]}, "forbid"),
+    ({"without": "exp"}, "'exp'"),
+    ({"without": ["cosh"]}, "'cosh'"),
+    ({"without": [3]}, "without"),
     ({"seed": -1}, "seed"),
     ({"seed": "x"}, "seed"),
     ({"seed": 1.5}, "seed"),

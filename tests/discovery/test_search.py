@@ -27,8 +27,8 @@ from rational_anova.discovery.finish._simplify import simplified
 from rational_anova.discovery.search._beam import System, best_of
 from rational_anova.discovery.search._rates import scanned_rates
 from rational_anova.discovery.search._reduce import reduce_table
+from rational_anova.discovery.search._reduced_table import ReducedTable
 from rational_anova.discovery.search._separate import sums
-from rational_anova.discovery.search._state import State
 from rational_anova.discovery.search._surrogate import fit_surrogate, leave_one_out
 from rational_anova.discovery.search._template import Data, Template
 from rational_anova.discovery.search._vocabulary import LINKS, USUAL, polynomial
@@ -43,7 +43,7 @@ def draw(*ends, rows=200, seed=0):
 
 
 def state(U, y, symbols):
-    return State(y, U, y.copy(), np.ones(len(y)), tuple(symbols)).fitted()
+    return ReducedTable(y, U, y.copy(), np.ones(len(y)), tuple(symbols)).fitted()
 
 
 def data(U, y, symbols):
@@ -140,7 +140,7 @@ def test_symmetries_keep_their_time():
 def test_chain_never_gets_worse():
     """Every table of the chain predicts about as well as the first, with no more columns."""
     X = draw((1, 3), (1, 3), (1, 3), rows=300)
-    start = State(X.sum(1) ** 2, X, X.sum(1) ** 2, np.ones(300), (a, b, c))
+    start = ReducedTable(X.sum(1) ** 2, X, X.sum(1) ** 2, np.ones(300), (a, b, c))
     chain = reduce_table(start, time.monotonic() + 20)
     sizes = [s.U.shape[1] for s in chain]
     assert sizes == sorted(sizes, reverse=True)
@@ -510,7 +510,7 @@ def test_parameters_are_in_the_order_of_the_formula(formula, values):
 
 
 def test_a_link_is_a_step_of_the_route():
-    state = State(np.ones(20), np.ones((20, 1)), np.ones(20), np.ones(20), sp.symbols("x,"))
+    state = ReducedTable(np.ones(20), np.ones((20, 1)), np.ones(20), np.ones(20), sp.symbols("x,"))
     (step,) = state.linked(LINKS["log y"]).route
     assert step == Linked("log y")
     assert step.text == "seen as log y"

@@ -82,7 +82,7 @@ def _noise(template: Template, data: Data) -> float:
 
 
 def _holds(best: Template, data: Data, evidence: Evidence, noise: float | None) -> bool:
-    """Whether the formula may be called a law."""
+    """Return whether the formula may be called a law."""
     n, k = len(data.y), len(best.parameters)
     if not np.isfinite(best.error):
         return False

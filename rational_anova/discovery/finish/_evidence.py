@@ -34,14 +34,14 @@ def extrapolated(template: Template, data: Data) -> float | None:
 
 
 def beats_chance(template: Template, rows: int, candidates: int) -> bool:
-    """Whether the fit is better than the best of so many formulas would be on noise."""
+    """Return whether the fit is better than the best of so many formulas would be on noise."""
     fit = rows * np.log(max(template.error, 1e-13) ** 2)
     search = 2 * np.log(max(candidates, 1))
     return bool(fit + template.numbers + template.written + search < -CHANCE)
 
 
 def leaves_a_shape(template: Template, data: Data) -> bool:
-    """Whether rows that are neighbours in some column, used or not, are missed alike.
+    """Return whether rows that are neighbours in some column, used or not, are missed alike.
 
     What a law leaves over is noise, and noise does not know its neighbours. A fit that is no law
     leaves steps, teeth or bends, even where no smooth function of the columns would see them.
@@ -58,7 +58,7 @@ def leaves_a_shape(template: Template, data: Data) -> bool:
 
 
 def weak_but_real(template: Template, data: Data, evidence: Evidence) -> bool:
-    """Whether a law that leaves much over is more than a few outliers hit by chance.
+    """Return whether a law that leaves much over is more than a few outliers hit by chance.
 
     Rows that it has not seen must be predicted too, and the typical row must gain, not only the
     extreme ones.

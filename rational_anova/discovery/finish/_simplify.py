@@ -26,7 +26,7 @@ def simplified(
 
 
 def as_good(trial: Template, template: Template, rows: int) -> bool:
-    """Whether the fit of the trial is as good as that of the template, to 2.6 standard errors."""
+    """Return whether the trial fits as well as the template, to 2.6 standard errors."""
     low = max(template.error, ROUNDING)
     return bool(
         np.isfinite(trial.error) and 2 * rows * np.log(max(trial.error, ROUNDING) / low) < WORSE

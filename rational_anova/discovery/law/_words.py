@@ -45,7 +45,7 @@ def as_good(law: Law) -> list[Entry]:
 
 
 def _alike(a: sp.Expr, b: sp.Expr) -> bool:
-    """Tell whether two formulas are one with numbers that differ by a few per cent at most."""
+    """Return whether two formulas are one with numbers that differ by a few per cent at most."""
     if a.func is b.func and len(a.args) == len(b.args) and a.args:
         return all(_alike(x, y) for x, y in zip(a.args, b.args, strict=True))
     if a.is_Number and b.is_Number and (a.is_Float or b.is_Float):
@@ -142,7 +142,7 @@ def _elsewhere(law: Law) -> str:
 
 
 def _astray(law: Law) -> bool:
-    """Tell whether the law misses the outer part of the data by more than a law would."""
+    """Return whether the law misses the outer part of the data by more than a law would."""
     found = law.evidence
     usual = max(found.error, found.held_out or 0.0, _EXACT)
     return found.extrapolation is not None and found.extrapolation > _ASTRAY * usual

@@ -6,6 +6,8 @@ from ._judge import finished as finished
 from ._judge import judged as judged
 from ._rates import scanned_rates as scanned_rates
 from ._reduce import reduce_table as reduce_table
+from ._reduced_table import F as F
+from ._reduced_table import ReducedTable as ReducedTable
 from ._separate import interactions as interactions
 from ._solver import Counter as Counter
 from ._solver import Search as Search
@@ -13,8 +15,6 @@ from ._solver import solve as solve
 from ._stages import lifts as lifts
 from ._stages import null_space as null_space
 from ._stages import rational_terms as rational_terms
-from ._state import F as F
-from ._state import State as State
 from ._template import Data as Data
 from ._template import Template as Template
 from ._template import simple_cost as simple_cost

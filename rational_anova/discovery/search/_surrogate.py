@@ -51,7 +51,7 @@ def top_degree(variables: int, columns: int) -> int:
 
 
 def definite(u: Array) -> bool:
-    """Whether all values have one sign and none is zero."""
+    """Return whether all values have one sign and none is zero."""
     return bool((u > 0).all() or (u < 0).all())
 
 

@@ -73,7 +73,7 @@ class Term:
 
     @property
     def rated(self) -> bool:
-        """Whether a rate is inside."""
+        """Return whether a rate is inside."""
         return self.atom is not None and self.atom.function != "log"
 
     def expression(self, u: Sequence[sp.Symbol], rate: sp.Expr) -> sp.Expr:
@@ -230,7 +230,7 @@ CLASSES = {
 
 
 def permitted(expression: sp.Expr, forbidden: frozenset[str]) -> bool:
-    """Whether an expression has none of the forbidden functions."""
+    """Return whether an expression has none of the forbidden functions."""
     if not forbidden:
         return True
     if any(expression.has(*CLASSES[name]) for name in forbidden if name in CLASSES):
@@ -265,7 +265,7 @@ class Link:
         return -1.0 if self.signed and negative else 1.0
 
     def allowed(self, f: Array, noise: Array | float = 0.0) -> bool:
-        """Whether f is inside, but for rows that noise of this size may have put outside."""
+        """Return whether f is inside, but for rows that noise of this size may have put outside."""
         inside = self.inside(f)
         if inside.all():
             return True

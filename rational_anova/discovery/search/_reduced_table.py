@@ -21,7 +21,7 @@ ALL = slice(None)
 
 
 @dataclass(frozen=True)
-class State:
+class ReducedTable:
     """Rows of a reduced table, and how the target is made of what is left."""
 
     y: Array
@@ -39,7 +39,7 @@ class State:
 
     @cached_property
     def negative(self) -> bool:
-        """Whether most values of the target are below zero."""
+        """Return whether most values of the target are below zero."""
         return bool(np.median(self.f) < 0)
 
     @cached_property
@@ -51,7 +51,7 @@ class State:
         mean = np.sum(w2 * self.y) / np.sum(w2)
         return float(np.sqrt(np.mean(w2 * (self.y - mean) ** 2))) or 1.0
 
-    def fitted(self, columns: int = 500, hopeless: float = np.inf) -> State:
+    def fitted(self, columns: int = 500, hopeless: float = np.inf) -> ReducedTable:
         """The same with its surrogate, and little effort where it is `hopeless`."""
         surrogate = fit_surrogate(self.U, self.f, self.weight, columns, hopeless * self.spread)
         if surrogate is None:
@@ -61,13 +61,13 @@ class State:
             loo = surrogate.loo
         return replace(self, surrogate=surrogate, loo=loo / self.spread)
 
-    def reduced(self, U: Array, variables: tuple[sp.Expr, ...], step: Step) -> State:
+    def reduced(self, U: Array, variables: tuple[sp.Expr, ...], step: Step) -> ReducedTable:
         """The same target on other variables."""
         return replace(
             self, U=U, variables=variables, route=(*self.route, step), surrogate=None, loo=np.inf
         )
 
-    def divided(self, factor: Array, expression: sp.Expr) -> State:
+    def divided(self, factor: Array, expression: sp.Expr) -> ReducedTable:
         """The target divided by a known factor."""
         unwrap = self.unwrap
         return replace(
@@ -78,7 +78,7 @@ class State:
             unwrap=lambda f, rows: unwrap(f * factor[rows], rows),
         )
 
-    def lowered(self, part: Array, expression: sp.Expr) -> State:
+    def lowered(self, part: Array, expression: sp.Expr) -> ReducedTable:
         """The target without a known additive part."""
         unwrap = self.unwrap
         return replace(
@@ -88,7 +88,7 @@ class State:
             unwrap=lambda f, rows: unwrap(f + part[rows], rows),
         )
 
-    def linked(self, link: Link) -> State:
+    def linked(self, link: Link) -> ReducedTable:
         """The target seen through a link."""
         unwrap, sign = self.unwrap, link.sign(self.negative)
         return replace(
