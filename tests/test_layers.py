@@ -35,7 +35,13 @@ ROOMS = {
         "_path | _restarts | _select",
         "_api",
     ],
-    "discovery": ["_equivalence | search", "law", "finish", "_discover | stages"],
+    "discovery": [
+        "_algebra | _route | _thresholds",
+        "_equivalence | search",
+        "law",
+        "finish",
+        "_discover | stages",
+    ],
     "tabular": [
         "model",
         "fit",

@@ -31,7 +31,7 @@ def discover(
     periodic: Annotated[
         list[str] | None, typer.Option(help="Columns that are angles, as theta.")
     ] = None,
-    forbid: Annotated[
+    without: Annotated[
         list[str] | None, typer.Option(help="Functions that the law may not have, as sin,exp.")
     ] = None,
     noise: Annotated[
@@ -51,7 +51,7 @@ def discover(
     options: dict[str, Any] = {
         "positive": _columns(positive, table, "--positive"),
         "periodic": _columns(periodic, table, "--periodic"),
-        "forbid": listed(forbid, []),
+        "without": listed(without, []),
     }
     if noise is not None:
         options["noise"] = noise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from .._core import checks as check
 from .._core.types import Array
 from ..tables import Table, prepare
-from .finish import COMPACT, NUMBERS, assemble, forms, rewritten, row_weights, simplified
+from ._thresholds import COMPACT, EXACT, FITTED_ROWS, FREE_NUMBERS, SEARCHED_ROWS
+from .finish import assemble, forms, rewritten, row_weights, simplified
 from .law import Law
 from .search import (
-    EXACT,
     Counter,
     Data,
+    ReducedTable,
     Search,
-    State,
     Template,
     constant,
     finished,
@@ -30,8 +30,6 @@ from .search import (
 )
 
 Rows = NDArray[np.int64]
-SEARCHED = 3000  # rows that the search looks at
-FITTED = 20000  # rows that the numbers are fitted to
 FUNCTIONS = ("sin", "cos", "exp", "log", "sqrt", "tanh", "power")
 
 
@@ -44,7 +42,7 @@ def discover(
     constants: Mapping[str, float] | None = None,
     positive: Sequence[str] = (),
     periodic: Sequence[str] = (),
-    forbid: Sequence[str] = (),
+    without: Sequence[str] = (),
     noise: float | None = None,
     time_limit: float = 60.0,
     seed: int = 0,
@@ -66,7 +64,7 @@ def discover(
             them.
         positive: columns that are positive by nature; an error where a row is not.
         periodic: columns that are angles: they enter by their sine and cosine only.
-        forbid: functions that the law may not have, out of sin, cos, exp, log, sqrt, tanh, power.
+        without: functions that the law may not have, out of sin, cos, exp, log, sqrt, tanh, power.
         noise: standard deviation of the noise relative to the spread of y, if it is known.
         time_limit: seconds after which the best law so far is returned.
         seed: for the rows that are held out.
@@ -90,13 +88,35 @@ def discover(
         raise TypeError(f"progress must be a function of the stage's name, got {progress!r}")
     check.integer(seed, "seed")
     table = prepare(X, y, names, target, constants)
-    _check_options(table, positive, periodic, forbid, noise)
-    limit = start + float(time_limit)
-    forbidden = frozenset(forbid)
+    _check_options(table, positive, periodic, without, noise)
+    options = _Options(
+        periodic=tuple(periodic),
+        forbidden=frozenset(without),
+        noise=noise,
+        seed=seed,
+        start=start,
+        limit=start + float(time_limit),
+        progress=progress or _quiet,
+    )
     with np.errstate(all="ignore"):  # a formula without a value on a row is but a bad formula
-        return _found(
-            table, tuple(periodic), forbidden, noise, limit, start, seed, progress or _quiet
-        )
+        return _found(table, options)
+
+
+@dataclass(frozen=True)
+class _Options:
+    """What `discover` was asked for, checked."""
+
+    periodic: tuple[str, ...]
+    forbidden: frozenset[str]  # functions
+    noise: float | None
+    seed: int
+    start: float  # of the clock
+    limit: float  # of the clock
+    progress: Callable[[str], None]
+
+    def after(self, part: float) -> float:
+        """The time at which this part of the time limit is spent."""
+        return self.start + part * (self.limit - self.start)
 
 
 def _quiet(stage: str) -> None:
@@ -107,7 +127,7 @@ def _check_options(
     table: Table,
     positive: Sequence[str],
     periodic: Sequence[str],
-    forbid: Sequence[str],
+    without: Sequence[str],
     noise: float | None,
 ) -> None:
     columns = list(table.names.columns)
@@ -121,59 +141,60 @@ def _check_options(
         low = float(table.X[:, columns.index(name)].min())
         if low <= 0:
             raise ValueError(f"{name!r} is declared positive, but a row has {low:g}")
-    if isinstance(forbid, str):
-        raise TypeError(f"forbid must be a list of functions, got {forbid!r}")
-    for name in forbid:
+    if isinstance(without, str):
+        raise TypeError(f"without must be a list of functions, got {without!r}")
+    for name in without:
         if name not in FUNCTIONS:
-            raise ValueError(f"forbid takes some of {FUNCTIONS}, got {name!r}")
+            raise ValueError(f"without takes some of {FUNCTIONS}, got {name!r}")
     if noise is not None and not 0 <= check.real(noise, "noise") < 10:
         raise ValueError(f"noise must be relative to the spread of the target, got {noise!r}")
 
 
-def _found(
-    table: Table,
-    periodic: tuple[str, ...],
-    forbidden: frozenset[str],
-    noise: float | None,
-    limit: float,
-    start: float,
-    seed: int,
-    progress: Callable[[str], None],
-) -> Law:
-    searched, held = _split(len(table.y), seed)
-    counter, known = Counter(), {sp.Symbol(name): value for name, value in table.known.items()}
-    deadline = limit - 0.15 * (limit - start)
+def _found(table: Table, options: _Options) -> Law:
+    searched, held = _split(len(table.y), options.seed)
+    counter, forbidden, progress = Counter(), options.forbidden, options.progress
 
-    def searching(weight: Array | None) -> tuple[State, list[Template]]:
+    def searching(weight: Array | None) -> tuple[ReducedTable, list[Template]]:
         data = _data(table, searched, weight)
-        U, variables = _variables(data.X, table, periodic)
-        state = State(
+        U, variables = _variables(data.X, table, options.periodic)
+        reduced = ReducedTable(
             data.y, U, data.y.copy(), data.weight, variables, forbidden=forbidden,
             importance=None if weight is None else data.weight,
         )  # fmt: skip
         if float(np.std(data.y)) <= 1e-14 * float(np.abs(data.y).max()):
-            state = replace(state, U=U[:, :0], variables=())  # a constant: nothing to look for
-        search = Search(data, deadline, counter, forbidden, progress)
-        laws = solve(state, search)
+            reduced = replace(reduced, U=U[:, :0], variables=())  # a constant: nothing to look for
+        search = Search(data, options.after(0.85), counter, forbidden, progress)
+        laws = solve(reduced, search)
         if not laws:  # no time for anything
-            laws = finished([constant(replace(state, U=U[:, :0], variables=()))], [], search)
+            laws = finished(
+                [constant(replace(reduced, U=U[:, :0], variables=()))], [], data, forbidden
+            )
         progress("simplifying")
-        best = [_finished(law, data, known, counter, limit, forbidden) for law in laws[:4]]
-        return state, sorted(best, key=lambda t: round(t.score, 3)) + laws
+        best = [_finished(law, data, counter, options) for law in laws[:4]]
+        return reduced, sorted(best, key=lambda t: round(t.score, 3)) + laws
 
-    state, laws = searching(None)
+    reduced, laws = searching(None)
     weight = None
     if laws[0].error > EXACT:
         every = _data(table, None)
         fitted = laws[0].predict(every)
         weight = row_weights(fitted, every.y - fitted)
-    if weight is not None and time.monotonic() < start + 0.5 * (limit - start):
+    if weight is not None and time.monotonic() < options.after(0.5):
         progress("again, since the noise grows with the target")
-        state, laws = searching(weight)
+        reduced, laws = searching(weight)
     progress("verifying")
-    last = np.arange(FITTED) if len(table.y) > FITTED else np.arange(len(table.y))
+    last = np.arange(FITTED_ROWS) if len(table.y) > FITTED_ROWS else np.arange(len(table.y))
     rows = tuple(_data(table, r, weight) if len(r) else None for r in (searched, held, last))
-    return assemble(table, laws, rows, counter, state, known, limit, start, noise)
+    return assemble(
+        table,
+        laws,
+        rows,
+        surrogate=reduced.fitted().loo,
+        candidates=counter.candidates,
+        noise=options.noise,
+        start=options.start,
+        limit=options.limit,
+    )
 
 
 def _split(n: int, seed: int) -> tuple[Rows, Rows]:
@@ -181,7 +202,7 @@ def _split(n: int, seed: int) -> tuple[Rows, Rows]:
     order = np.random.default_rng(seed).permutation(n)
     held = order[: n // 7] if n >= 50 else order[:0]
     rest = order[len(held) :]
-    return np.sort(rest[:SEARCHED]), np.sort(held)
+    return np.sort(rest[:SEARCHED_ROWS]), np.sort(held)
 
 
 def _data(table: Table, rows: Rows | None, weight: Array | None = None) -> Data:
@@ -212,30 +233,27 @@ def _variables(
     return np.column_stack(columns), tuple(expressions)
 
 
-def _finished(
-    law: Template,
-    data: Data,
-    known: Mapping[sp.Symbol, float],
-    counter: Counter,
-    limit: float,
-    forbidden: frozenset[str],
-) -> Template:
+def _finished(law: Template, data: Data, counter: Counter, options: _Options) -> Template:
     """The law with exact numbers where the data allow it, in its shortest form."""
     best = None
-    if len(law.parameters) > NUMBERS or law.complexity > COMPACT:
+    if len(law.parameters) > FREE_NUMBERS or law.complexity > COMPACT:
         return law  # an approximation: no form makes it a law
     for form in forms(law):
-        if time.monotonic() > limit:
+        if time.monotonic() > options.limit:
             break
         form = form.refined(data)
         if not form.error <= 1.05 * law.error + 1e-12:
             continue
         counter.candidates += 1
         try:
-            short = rewritten(simplified(form, data, (), known), data).refined(data).weighed(data)
+            short = (
+                rewritten(simplified(form, data, (), dict(data.known)), data)
+                .refined(data)
+                .weighed(data)
+            )
         except (ArithmeticError, ValueError, TypeError):
             continue  # a form that cannot be finished: others can, and nothing is lost
-        if not permitted(short.law, forbidden):
+        if not permitted(short.law, options.forbidden):
             continue
         if best is None or short.score < best.score - 1e-3:  # ties: the form of textbooks
             best = short

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ import mpmath
 import sympy as sp
 
 from .._core import checks as check
-from .._core.limits import within
+from ._algebra import attempted, expanded_terms
+from ._thresholds import EXPANDED_TERMS, PROVEN_TERMS, SIMPLIFIED
 
 DIGITS = 30
 _INSIDE, _OUTSIDE, _TRIES, _FEWEST = 12, 12, 400, 5
@@ -47,7 +49,7 @@ class Points:
 
     @property
     def enough(self) -> bool:
-        """Whether there are points enough to tell formulas apart."""
+        """Return whether there are points enough to tell formulas apart."""
         return len(self.points) >= _FEWEST
 
     def values(self, formula: sp.Expr) -> list[Any]:
@@ -58,7 +60,7 @@ class Points:
         return self._known[formula]
 
     def compare(self, a: sp.Expr, b: sp.Expr, tolerance: float) -> tuple[bool, bool, bool]:
-        """Say if a = b, if a - b is constant, and if a / b is constant and not zero."""
+        """Return whether a = b, whether a - b is constant, and a / b is and not zero."""
         both = list(zip(self.values(a), self.values(b), strict=True))
         whole = [(n, x, y) for n, (x, y) in enumerate(both) if x is not None and y is not None]
         if len(whole) < _FEWEST:
@@ -82,7 +84,7 @@ class Points:
         return same, same or shifted, same or scaled
 
     def near(self, a: sp.Expr, b: sp.Expr) -> bool:
-        """Say if a and b agree so roughly that rounded numbers might be all that differs."""
+        """Return whether a and b agree so roughly that rounding might be the difference."""
         return any(self.compare(a, b, 0.05))
 
 
@@ -113,36 +115,53 @@ def _value(function: Any, point: Point) -> Any:
 Step = Callable[[sp.Expr], sp.Expr]
 
 
-def proven(a: sp.Expr, b: sp.Expr, seconds: float) -> tuple[bool, bool, bool]:
-    """Say if sympy shows a = b, a - b constant, a / b constant; False if it does not in time."""
-    difference = within(seconds, lambda: _number(a - b), None)
+def proven(a: sp.Expr, b: sp.Expr) -> tuple[bool, bool, bool]:
+    """Return whether sympy shows a = b, a - b constant, a / b constant; not where it is long."""
+    difference = _number(a - b)
     if difference is not None:
         same = bool(difference == 0)
         return same, True, same
-    ratio = within(seconds, lambda: _number(a / b), None)
+    ratio = _number(a / b)
     return bool(ratio == 1), bool(ratio == 1), bool(ratio is not None and ratio != 0)
 
 
 def _number(expr: sp.Expr) -> sp.Expr | None:
     """Return the number that an expression is; None if it does not look like one."""
     for form in _forms(expr):
-        if not form.free_symbols:
-            return sp.Integer(0) if form.is_zero or abs(form.evalf(30)) < 1e-25 else form
+        if form is not None and not form.free_symbols:
+            return attempted(_settled, form, math.inf)
     return None
 
 
-def _forms(expr: sp.Expr) -> Iterator[sp.Expr]:
-    """The same in other words, the cheap ones first."""
+def _settled(number: sp.Expr) -> sp.Expr:
+    """Return 0 for a number that is zero to 25 digits."""
+    return sp.Integer(0) if number.is_zero or abs(number.evalf(30)) < 1e-25 else number
+
+
+def _forms(expr: sp.Expr) -> Iterator[sp.Expr | None]:
+    """The same in other words, the cheap ones first; None in place of what is too long to do."""
     yield expr
-    yield sp.expand(expr)
-    yield sp.cancel(sp.together(expr))
-    yield sp.cancel(sp.together(sp.expand(expr.rewrite(sp.exp), power_exp=False)))
+    if expanded_terms(expr) <= EXPANDED_TERMS:
+        yield attempted(sp.expand, expr, math.inf)
+    yield attempted(_cancelled, expr, PROVEN_TERMS)
+    waves = attempted(lambda e: e.rewrite(sp.exp), expr, PROVEN_TERMS)
+    if waves is not None:
+        yield attempted(lambda e: _cancelled(sp.expand(e, power_exp=False)), waves, PROVEN_TERMS)
+    yield attempted(_without_roots, expr, PROVEN_TERMS)
+    yield attempted(sp.simplify, expr, PROVEN_TERMS, SIMPLIFIED)
+    if waves is not None:
+        yield attempted(sp.simplify, waves, PROVEN_TERMS, SIMPLIFIED)
+
+
+def _cancelled(expr: sp.Expr) -> sp.Expr:
+    return sp.cancel(sp.together(expr))
+
+
+def _without_roots(expr: sp.Expr) -> sp.Expr:
     roots = expr.replace(
         lambda e: e.is_Pow and e.exp.is_Rational and not e.exp.is_Integer, _factored
     )
-    yield sp.cancel(sp.together(sp.powsimp(roots, force=False)))
-    yield sp.simplify(expr)
-    yield sp.simplify(expr.rewrite(sp.exp))
+    return _cancelled(sp.powsimp(roots, force=False))
 
 
 def _factored(power: sp.Expr) -> sp.Expr:
@@ -205,8 +224,6 @@ def remainder(law: sp.Expr, truth: sp.Expr, digits: int) -> sp.Expr:
     )
 
 
-_SECONDS = 1.5  # for sympy to prove what the values show
-_SMALL = 60  # operations that take no time
 _STRICT, _LOOSE = 1e-20, 1e-9
 
 
@@ -229,7 +246,7 @@ class Verdict:
 
     @property
     def solved(self) -> bool:
-        """Whether the law counts as a solution of its problem by SRBench's rule."""
+        """Return whether the law counts as a solution of its problem by SRBench's rule."""
         return self.difference_constant or self.ratio_constant
 
     def __bool__(self) -> bool:
@@ -274,7 +291,7 @@ def equivalent(
     limits = {s: ranges[s.name] for s in symbols if s.name in ranges}
     points = Points((law, truth), symbols, limits)
     if not points.enough:
-        return Verdict(*proven(law, truth, _SECONDS), by="sympy")
+        return Verdict(*proven(law, truth), by="sympy")
 
     plain = not (law.has(sp.Float) or truth.has(sp.Float))
     given = dyadic(law), dyadic(truth)
@@ -285,7 +302,7 @@ def equivalent(
         best = _best(points, [] if plain else [given], _LOOSE) or best
     if best is not None:
         pair, found = best
-        shown = proven(*pair, _SECONDS)
+        shown = proven(*pair)
         proof = shown[0] if found[0] else any(shown)
         by = "sympy" if proof else "evaluation"
         return Verdict(*found, by=by if pair == given else f"{by} after rounding")
@@ -328,10 +345,10 @@ def _best(
 
 def _remainder(points: Points, law: sp.Expr, truth: sp.Expr, digits: int) -> Verdict:
     """Judge by the difference alone, with the numbers before its terms rounded."""
-    small = sp.count_ops(law) + sp.count_ops(truth) < _SMALL
-    limited = within(_SECONDS, lambda: remainder(law, truth, digits), None)
-    left = remainder(law, truth, digits) if limited is None and small else limited
-    if left is None or left.has(sp.zoo, sp.nan):
+    if expanded_terms(law) + expanded_terms(truth) > EXPANDED_TERMS:
+        return Verdict()
+    left = remainder(law, truth, digits)
+    if left.has(sp.zoo, sp.nan):
         return Verdict()
     zero, constant, _ = points.compare(left + 1, sp.Integer(1), _STRICT)
     by = "evaluation" if left.free_symbols else "sympy"

@@ -27,7 +27,7 @@ from .search import (
     Candidate,
     Data,
     F,
-    State,
+    ReducedTable,
     Template,
     interactions,
     judged,
@@ -63,19 +63,19 @@ class Reduced:
 
 def structure(X: Any, y: Any = None, names: Sequence[str] | None = None) -> Structure:
     """Which columns and pairs of columns matter, from the slopes of a smooth surrogate."""
-    table, state = _state(X, y, names)
-    state = state.fitted()
+    table, reduced = _tables(X, y, names)
+    reduced = reduced.fitted()
     columns = table.names.columns
-    surrogate = state.surrogate
-    slopes = np.zeros_like(state.U) if surrogate is None else surrogate.gradients()
-    size = np.sqrt(np.mean((slopes * state.U.std(0)) ** 2, axis=0)) / state.spread
-    both, product = interactions(state, LINKS["y"]), interactions(state, None)
+    surrogate = reduced.surrogate
+    slopes = np.zeros_like(reduced.U) if surrogate is None else surrogate.gradients()
+    size = np.sqrt(np.mean((slopes * reduced.U.std(0)) ** 2, axis=0)) / reduced.spread
+    both, product = interactions(reduced, LINKS["y"]), interactions(reduced, None)
     index = [(i, j) for i in range(len(columns)) for j in range(i + 1, len(columns))]
     return Structure(
         dict(zip(columns, size.tolist(), strict=True)),
         {(columns[i], columns[j]): float(both[i, j]) for i, j in index},
         {(columns[i], columns[j]): float(product[i, j]) for i, j in index},
-        state.loo,
+        reduced.loo,
     )
 
 
@@ -83,41 +83,46 @@ def symmetries(
     X: Any, y: Any = None, names: Sequence[str] | None = None, time_limit: float = 30.0
 ) -> Reduced:
     """Divide out power factors, sums and differences, and scales that the data show."""
-    _, state = _state(X, y, names)
-    last = reduce_table(state, time.monotonic() + time_limit)[-1]
+    _, reduced = _tables(X, y, names)
+    last = reduce_table(reduced, time.monotonic() + time_limit)[-1]
     return Reduced(
-        last.variables, last.wrap.xreplace({F: sp.Integer(1)}), last.route, last.loo, last.U, last.f
+        last.variables,
+        last.wrap.xreplace({F: sp.Integer(1)}),
+        tuple(step.text for step in last.route),
+        last.loo,
+        last.U,
+        last.f,
     )
 
 
 def project(X: Any, y: Any = None, names: Sequence[str] | None = None) -> list[sp.Expr]:
     """Quotients of polynomials of least degree that hold to rounding; none under noise."""
-    _, state = _state(X, y, names)
-    return _formulas(list(null_space(state.fitted())))
+    _, reduced = _tables(X, y, names)
+    return _formulas(list(null_space(reduced.fitted())))
 
 
 def few_terms(X: Any, y: Any = None, names: Sequence[str] | None = None) -> list[sp.Expr]:
     """Quotients of few monomials, also under noise, by the links of y; the best first."""
-    _, state = _state(X, y, names)
-    state = state.fitted()
-    return _formulas(judged(list(rational_terms(state, USUAL)), state.loo)[0])
+    _, reduced = _tables(X, y, names)
+    reduced = reduced.fitted()
+    return _formulas(judged(list(rational_terms(reduced, USUAL)), reduced.loo)[0])
 
 
 def lifted(
     X: Any, y: Any = None, names: Sequence[str] | None = None, *, rates: bool = True
 ) -> list[sp.Expr]:
     """Laws with sin, cos, exp, log, tanh and powers of the inputs, of two at most."""
-    _, state = _state(X, y, names)
-    state = state.fitted()
-    pool = list(lifts(state, USUAL))
-    for family in scanned_rates(state, USUAL[:4]) if rates else ():
+    _, reduced = _tables(X, y, names)
+    reduced = reduced.fitted()
+    pool = list(lifts(reduced, USUAL))
+    for family in scanned_rates(reduced, USUAL[:4]) if rates else ():
         pool += list(family)
-    return _formulas(judged(pool, state.loo)[0])
+    return _formulas(judged(pool, reduced.loo)[0])
 
 
 def refine(formula: sp.Expr, X: Any, y: Any = None, names: Sequence[str] | None = None) -> sp.Expr:
     """Fit the floats of a formula to the data by Levenberg-Marquardt."""
-    table, _ = _state(X, y, names)
+    table, _ = _tables(X, y, names)
     return Template.of(formula).refined(_data(table)).law
 
 
@@ -129,16 +134,16 @@ def auto_rational(
     constants: Sequence[str] = (),
 ) -> sp.Expr:
     """Make the floats of a formula exact where the data cannot tell the difference."""
-    table, _ = _state(X, y, names)
+    table, _ = _tables(X, y, names)
     data = _data(table)
     fitted = Template.of(formula).refined(data)
     return rewritten(simplified(fitted, data, tuple(constants), {}), data).law
 
 
-def _state(X: Any, y: Any, names: Sequence[str] | None) -> tuple[Table, State]:
+def _tables(X: Any, y: Any, names: Sequence[str] | None) -> tuple[Table, ReducedTable]:
     table = prepare(X, y, names)
     n = len(table.y)
-    return table, State(table.y, table.X, table.y.copy(), np.ones(n), table.names.symbols)
+    return table, ReducedTable(table.y, table.X, table.y.copy(), np.ones(n), table.names.symbols)
 
 
 def _data(table: Table) -> Data:

@@ -70,13 +70,13 @@ def test_law_and_notes(table, calls):
     del call["X"], call["y"]
     assert call == {
         "names": ["T", "V"], "target": "P", "constants": {}, "positive": [], "periodic": [],
-        "forbid": [], "time_limit": 60.0, "seed": 0,
+        "without": [], "time_limit": 60.0, "seed": 0,
     }  # fmt: skip
 
 
 def test_options(table, calls):
-    options = "--inputs V,T --constant R=8.314 --constant k=1e-3 --positive T,V --periodic T --forbid sin,exp"
-    more = "--forbid log --time-limit 5 --seed 7 --noise 0.01 --where gas=b --quiet"
+    options = "--inputs V,T --constant R=8.314 --constant k=1e-3 --positive T,V --periodic T --without sin,exp"
+    more = "--without log --time-limit 5 --seed 7 --noise 0.01 --where gas=b --quiet"
     result = run(table, "--target", "P", *options.split(), *more.split())
     assert result.exit_code == 0, result.output
     assert result.output == "P = 8.314*V\n"
@@ -85,7 +85,7 @@ def test_options(table, calls):
     assert call["names"] == ["V", "T"]
     assert call["constants"] == {"R": 8.314, "k": 1e-3}
     assert (call["positive"], call["periodic"]) == (["T", "V"], ["T"])
-    assert call["forbid"] == ["sin", "exp", "log"]
+    assert call["without"] == ["sin", "exp", "log"]
     assert (call["time_limit"], call["seed"], call["noise"]) == (5.0, 7, 0.01)
 
 

@@ -356,7 +356,8 @@ def test_words_of_caution():
     assert "predicts the outer part to 150%: outside of the data it is not" in astray.trust
     noise = replace(gas, found=False, evidence=replace(gas.evidence, error=1.0, held_out=None))
     assert "an error of 100% of the spread" in noise.trust
-    taken = replace(gas.evidence, route=("it is a sum", "3.001 +- 0.01 was taken as 3"))
+    note = "3.001 +- 0.01 was taken as 3"
+    taken = replace(gas.evidence, route=("it is a sum", note), made_exact=(note,))
     assert "exact       3.001 +- 0.01 was taken as 3" in replace(gas, evidence=taken).summary()
 
 

@@ -8,6 +8,7 @@ import pytest
 import scipy.optimize
 import sympy as sp
 
+from rational_anova._core.least_squares import levenberg_marquardt, standard_errors
 from rational_anova.discovery import (
     auto_rational,
     equivalent,
@@ -18,15 +19,16 @@ from rational_anova.discovery import (
     structure,
     symmetries,
 )
+from rational_anova.discovery._route import Linked
+from rational_anova.discovery.finish._assemble import in_order
 from rational_anova.discovery.finish._evidence import row_weights
 from rational_anova.discovery.finish._forms import forms, monic, partial_fractions
 from rational_anova.discovery.finish._simplify import simplified
 from rational_anova.discovery.search._beam import System, best_of
-from rational_anova.discovery.search._least_squares import levenberg_marquardt, standard_errors
 from rational_anova.discovery.search._rates import scanned_rates
 from rational_anova.discovery.search._reduce import reduce_table
+from rational_anova.discovery.search._reduced_table import ReducedTable
 from rational_anova.discovery.search._separate import sums
-from rational_anova.discovery.search._state import State
 from rational_anova.discovery.search._surrogate import fit_surrogate, leave_one_out
 from rational_anova.discovery.search._template import Data, Template
 from rational_anova.discovery.search._vocabulary import LINKS, USUAL, polynomial
@@ -41,7 +43,7 @@ def draw(*ends, rows=200, seed=0):
 
 
 def state(U, y, symbols):
-    return State(y, U, y.copy(), np.ones(len(y)), tuple(symbols)).fitted()
+    return ReducedTable(y, U, y.copy(), np.ones(len(y)), tuple(symbols)).fitted()
 
 
 def data(U, y, symbols):
@@ -138,7 +140,7 @@ def test_symmetries_keep_their_time():
 def test_chain_never_gets_worse():
     """Every table of the chain predicts about as well as the first, with no more columns."""
     X = draw((1, 3), (1, 3), (1, 3), rows=300)
-    start = State(X.sum(1) ** 2, X, X.sum(1) ** 2, np.ones(300), (a, b, c))
+    start = ReducedTable(X.sum(1) ** 2, X, X.sum(1) ** 2, np.ones(300), (a, b, c))
     chain = reduce_table(start, time.monotonic() + 20)
     sizes = [s.U.shape[1] for s in chain]
     assert sizes == sorted(sizes, reverse=True)
@@ -486,3 +488,29 @@ def test_noise_of_one_size_is_left_alone():
     assert row_weights(fitted, rng.standard_normal(200)) is None
     assert row_weights(fitted, np.zeros(200)) is None
     assert row_weights(fitted[:20], 0.01 * fitted[:20]) is None
+
+
+@pytest.mark.parametrize(
+    ("formula", "values"),
+    [
+        ("a*x + b*y", {"b": 1.5, "a": 11.5}),  # the digits of one in those of the other
+        ("a*x + b*y", {"b": 11.5, "a": 1.5}),
+        ("a*x + b*y", {"b": 2.5, "a": 2.5}),
+        ("a*x + b*y + c", {"c": -2.5, "b": 2.5, "a": -2.5}),
+        ("a*x/(y + b)", {"b": 1e-300, "a": -1e-300}),
+        ("a + b*exp(-c*x)", {"c": 3e-9, "b": 3.1, "a": 3e-9}),
+        ("a - b*x", {"b": 0.5, "a": 0.5}),  # as it is written: 0.5 - 0.5*x
+        ("a*(x + b)", {"b": 0.5, "a": 5.0}),  # b is lost in the product, so it comes last
+        ("a*x**b", {"b": 0.37, "a": 0.37}),
+    ],
+)
+def test_parameters_are_in_the_order_of_the_formula(formula, values):
+    own = {sp.Symbol(name): value for name, value in values.items()}
+    assert "".join(map(str, in_order(sp.sympify(formula), own))) == "abc"[: len(own)]
+
+
+def test_a_link_is_a_step_of_the_route():
+    state = ReducedTable(np.ones(20), np.ones((20, 1)), np.ones(20), np.ones(20), sp.symbols("x,"))
+    (step,) = state.linked(LINKS["log y"]).route
+    assert step == Linked("log y")
+    assert step.text == "seen as log y"

@@ -1,7 +1,5 @@
 """From the best formulas of a search to a law."""
 
-from ._assemble import COMPACT as COMPACT
-from ._assemble import NUMBERS as NUMBERS
 from ._assemble import assemble as assemble
 from ._evidence import row_weights as row_weights
 from ._forms import forms as forms

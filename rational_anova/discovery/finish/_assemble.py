@@ -3,35 +3,43 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import sympy as sp
 
 from ...tables import Table
-from ..law import Entry, Evidence, Law, Parameter, operations, readable
-from ..search import EXACT, Data, State, Template
+from .._thresholds import COMPACT, EXACT, FREE_NUMBERS, ROUGH_LAW, WEAK_LAW
+from ..law import Entry, Evidence, Law, Parameter, operations
+from ..search import Data, Template
 from ._evidence import beats_chance, error_on, extrapolated, leaves_a_shape, weak_but_real
-
-COMPACT = 40  # operations of the longest formula that is called a law
-ROUGH = 0.1  # with more of the spread left over, what is left is looked at
-WEAK = 0.3  # a law with more of the spread left over needs more to be believed
-NUMBERS = 6  # free numbers of the longest
 
 
 def assemble(
     table: Table,
     laws: Sequence[Template],
     rows: Sequence[Data | None],
-    counter: object,
-    state: State,
-    known: Mapping[sp.Symbol, float],
-    limit: float,
-    start: float,
+    *,
+    surrogate: float,
+    candidates: int,
     noise: float | None,
+    start: float,
+    limit: float,
 ) -> Law:
-    """The law of the best template, with what speaks for it."""
+    """The law of the best template, with what speaks for it.
+
+    Args:
+        table: the whole table.
+        laws: the best first.
+        rows: those that the search saw, those held out, and those that numbers are fitted to.
+        surrogate: leave-one-out error of a smooth function.
+        candidates: how many formulas were weighed.
+        noise: relative to the spread of the target, if it is known.
+        start: of the search, by the clock.
+        limit: by the clock.
+    """
+    known = {sp.Symbol(name): value for name, value in table.known.items()}
     searched, held, every = rows
     assert searched is not None
     assert every is not None
@@ -41,7 +49,6 @@ def assemble(
     error = error_on(final, every) if np.isfinite(final.error) else final.error
     # weighed rows have errors of their own scale: what is shown is that of rows alike
     scale = error / final.error if final.error > 0 else 1.0
-    surrogate = state.fitted().loo
     evidence = Evidence(
         rows=len(table.y),
         noise=_noise(final, every) * scale,
@@ -51,9 +58,10 @@ def assemble(
         spread=float(np.std(table.y)) or float(np.abs(table.y).max()) or 1.0,
         surrogate=surrogate * scale,
         seconds=time.monotonic() - start,
-        candidates=int(getattr(counter, "candidates", 0)),
+        candidates=candidates,
         stage=best.stage,
-        route=(*best.route, *best.notes),
+        route=tuple(step.text for step in (*best.route, *best.exact)),
+        made_exact=tuple(step.text for step in best.exact),
         stopped=time.monotonic() > limit,
     )
     found = _holds(best, searched, evidence, noise)
@@ -63,7 +71,7 @@ def assemble(
     law = Law(
         template, parameters, table.names, table.target, box, covariance, evidence, front, found
     )
-    if found and evidence.error > WEAK and not law.domain.certified:
+    if found and evidence.error > WEAK_LAW and not law.domain.certified:
         law = replace(law, found=False)  # a pole among the rows can hit any outlier
     return law
 
@@ -74,22 +82,22 @@ def _noise(template: Template, data: Data) -> float:
 
 
 def _holds(best: Template, data: Data, evidence: Evidence, noise: float | None) -> bool:
-    """Whether the formula may be called a law."""
+    """Return whether the formula may be called a law."""
     n, k = len(data.y), len(best.parameters)
     if not np.isfinite(best.error):
         return False
     if float(np.std(data.y)) <= 1e-14 * float(np.abs(data.y).max()):
         return True
-    compact = operations(best.law) <= COMPACT and k <= NUMBERS and k < n / 3
+    compact = operations(best.law) <= COMPACT and k <= FREE_NUMBERS and k < n / 3
     if best.error < EXACT:
         return compact
-    if (evidence.stopped and k > 3) or (best.error > ROUGH and k > 3):
+    if (evidence.stopped and k > 3) or (best.error > ROUGH_LAW and k > 3):
         return False  # of many numbers that do not fit well, or of a search cut short
     if not compact or not beats_chance(best, n, evidence.candidates):
         return False
-    if evidence.error > ROUGH and leaves_a_shape(best, data):
+    if evidence.error > ROUGH_LAW and leaves_a_shape(best, data):
         return False
-    if evidence.error > WEAK and not weak_but_real(best, data, evidence):
+    if evidence.error > WEAK_LAW and not weak_but_real(best, data, evidence):
         return False
     if noise is not None and best.error > 1.3 * noise + EXACT:
         return False
@@ -103,14 +111,9 @@ def _named(
     """Parameters called c0, c1, ... in the order in which the formula shows them."""
     free = {s: i for i, s in enumerate(template.parameters)}
     pins = {p.symbol: p for p in template.pinned}
-    shown = readable(template.law)
-
-    def place(symbol: sp.Symbol) -> int:
-        value = float(pins[symbol].exact) if symbol in pins else template.values[free[symbol]]
-        at = shown.find(f"{abs(value):.6g}")
-        return at if at >= 0 else len(shown)
-
-    order = sorted([*free, *pins], key=place)
+    values = dict(zip(template.parameters, template.values.tolist(), strict=True))
+    values |= {symbol: float(pin.exact) for symbol, pin in pins.items()}
+    order = in_order(template.expression, values)
     covariance = template.covariance(data)
     parameters = []
     for k, symbol in enumerate(order):
@@ -130,6 +133,42 @@ def _named(
     own = [free[order[k]] for k in where]
     full[np.ix_(where, where)] = covariance[np.ix_(own, own)]
     return expression, tuple(parameters), full
+
+
+_MARK = sp.Float("1e-25", 40)  # far below the digits of a float: tells equal numbers apart
+
+
+def in_order(expression: sp.Expr, values: Mapping[sp.Symbol, float]) -> list[sp.Symbol]:
+    """Return the parameters in the order in which the formula, written with numbers, shows them.
+
+    Those that are lost there, since numbers were multiplied, come last.
+    """
+    numbers = {
+        symbol: sp.Float(value or 1.0, 40) * (1 + k * _MARK)
+        for k, (symbol, value) in enumerate(values.items())
+    }
+    owners = {abs(number): symbol for symbol, number in numbers.items()}
+    shown = [*_leaves(expression.xreplace(numbers)), *_leaves(expression)]
+    found = [owners.get(abs(leaf)) if leaf.is_Float else leaf for leaf in shown]
+    return list(dict.fromkeys(symbol for symbol in (*found, *values) if symbol in values))
+
+
+def _leaves(expression: sp.Expr) -> Iterator[sp.Expr]:
+    """Numbers and symbols as they are written, from left to right."""
+    parts: Sequence[sp.Expr] = expression.args
+    if expression.is_Add:
+        parts = expression.as_ordered_terms()
+    elif expression.is_Mul:
+        parts = sorted(expression.as_ordered_factors(), key=_divides)
+    if not parts:
+        yield expression
+    for part in parts:
+        yield from _leaves(part)
+
+
+def _divides(factor: sp.Expr) -> bool:
+    """Return whether a factor is written below the line."""
+    return bool(factor.is_Pow and factor.exp.is_Rational and factor.exp < 0)
 
 
 def pareto(laws: Sequence[Template], known: Mapping[sp.Symbol, float]) -> tuple[Entry, ...]:

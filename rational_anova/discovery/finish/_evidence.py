@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..._core.types import Array
+from .._thresholds import CHANCE, NOISE_EVIDENCE, NOISE_ROWS, NOISE_SHARES, SHAPE
 from ..law import Evidence
 from ..search import Data, Template
-
-CHANCE = 10.0  # by so much, in twice the log likelihood, a law must beat a constant
-SHAPE = 4.5  # standard deviations: neighbours more alike than that are not so by chance
 
 
 def error_on(template: Template, data: Data, spread: float = 0.0) -> float:
@@ -36,14 +34,14 @@ def extrapolated(template: Template, data: Data) -> float | None:
 
 
 def beats_chance(template: Template, rows: int, candidates: int) -> bool:
-    """Whether the fit is better than the best of so many formulas would be on noise."""
+    """Return whether the fit is better than the best of so many formulas would be on noise."""
     fit = rows * np.log(max(template.error, 1e-13) ** 2)
     search = 2 * np.log(max(candidates, 1))
     return bool(fit + template.numbers + template.written + search < -CHANCE)
 
 
 def leaves_a_shape(template: Template, data: Data) -> bool:
-    """Whether rows that are neighbours in some column, used or not, are missed alike.
+    """Return whether rows that are neighbours in some column, used or not, are missed alike.
 
     What a law leaves over is noise, and noise does not know its neighbours. A fit that is no law
     leaves steps, teeth or bends, even where no smooth function of the columns would see them.
@@ -60,7 +58,7 @@ def leaves_a_shape(template: Template, data: Data) -> bool:
 
 
 def weak_but_real(template: Template, data: Data, evidence: Evidence) -> bool:
-    """Whether a law that leaves much over is more than a few outliers hit by chance.
+    """Return whether a law that leaves much over is more than a few outliers hit by chance.
 
     Rows that it has not seen must be predicted too, and the typical row must gain, not only the
     extreme ones.
@@ -76,11 +74,6 @@ def weak_but_real(template: Template, data: Data, evidence: Evidence) -> bool:
     return bool(gain < -CHANCE / 2 and fit < -2 * CHANCE)
 
 
-ROWS = 30  # of fewer rows nobody can tell
-EVIDENCE = 12.0  # log likelihood that growing noise must gain over noise of one size
-SHARES = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # of constant noise beside the growing one
-
-
 def row_weights(fitted: Array, residual: Array) -> Array | None:
     """One over the standard deviation of each row, mean square 1; None if all are alike.
 
@@ -88,7 +81,7 @@ def row_weights(fitted: Array, residual: Array) -> Array | None:
     the fitted value: to the measured one it may not be, since a low value is not a precise one.
     """
     n, size = len(fitted), np.abs(fitted)
-    if n < ROWS or not np.isfinite(residual).all() or not residual.any():
+    if n < NOISE_ROWS or not np.isfinite(residual).all() or not residual.any():
         return None
 
     def likelihood(deviation: Array) -> float:
@@ -97,11 +90,11 @@ def row_weights(fitted: Array, residual: Array) -> Array | None:
 
     typical = float(np.median(size)) or 1.0
     tried = []
-    for share in SHARES:
+    for share in NOISE_SHARES:
         deviation = np.hypot(np.maximum(size, 1e-3 * typical), share * typical)
         tried.append((likelihood(deviation), share, deviation))
     best, _, deviation = max(tried, key=lambda t: t[0])
-    if best - likelihood(np.ones(n)) < EVIDENCE:
+    if best - likelihood(np.ones(n)) < NOISE_EVIDENCE:
         return None
     weights: Array = 1 / deviation
     return weights / np.sqrt(np.mean(weights**2))

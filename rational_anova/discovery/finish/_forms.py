@@ -9,7 +9,14 @@ from dataclasses import replace
 import numpy as np
 import sympy as sp
 
-from ..._core.limits import within
+from .._algebra import attempted
+from .._thresholds import (
+    CANCELLED_TERMS,
+    FACTORED_TERMS,
+    LONGEST,
+    PARTIAL_DEGREE,
+    PARTIAL_TERMS,
+)
 from ..law import operations
 from ..search import Data, Template
 
@@ -18,9 +25,8 @@ def forms(template: Template) -> Iterator[Template]:
     """Forms of the law, the textbooks' first: leading terms of denominators without numbers."""
     seen = set()
     law = template.law
-    short = sp.count_ops(law) < 40
-    apart: list[sp.Expr] = within(2.0, lambda: list(partial_fractions(law)), [], short)
-    whole = within(1.0, lambda: sp.together(law), law, short)
+    apart = attempted(lambda e: list(partial_fractions(e)), law, PARTIAL_TERMS) or []
+    whole = attempted(sp.together, law, FACTORED_TERMS) or law
     for form in (monic(whole), monic(law), law, *(f for a in apart for f in (monic(a), a))):
         if form not in seen:
             seen.add(form)
@@ -91,7 +97,7 @@ def partial_fractions(law: sp.Expr) -> Iterator[sp.Expr]:
     for symbol in columns:
         if not general.is_rational_function(symbol) or not general.has(symbol):
             continue
-        apart = sp.apart(sp.together(general), symbol)
+        apart = _apart(general, symbol)
         if not apart.is_Add or len(apart.args) > 8:
             continue
         terms: dict[sp.Expr, float] = {}
@@ -117,14 +123,17 @@ def _split_numerator(term: sp.Expr, columns: set[sp.Symbol]) -> Iterator[tuple[s
         yield number / lead, rest / bottom
 
 
-LONG = 120  # operations beyond which no other way is looked for
-SECONDS = 0.5  # for each way
-SMALL = 40  # operations up to which no way takes long
+def _apart(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
+    """Partial fractions in one variable; as it is where a system of many unknowns would follow."""
+    whole = sp.together(expression)
+    if sp.degree(sp.denom(whole), symbol) > PARTIAL_DEGREE:
+        return whole
+    return sp.apart(whole, symbol)
 
 
 def rewritten(template: Template, data: Data) -> Template:
     """The shortest way to write the law that has the same values on the rows."""
-    if sp.count_ops(template.expression) > LONG:
+    if sp.count_ops(template.expression) > LONGEST:
         return template
     values = template.predict(data)
     best, size = template, weight_of(template.expression)
@@ -146,7 +155,7 @@ def weight_of(expression: sp.Expr) -> float:
 
 
 def ways(expression: sp.Expr, template: Template, data: Data) -> Iterator[sp.Expr]:
-    """Equal expressions; each with a time limit, since some may take for ever."""
+    """Equal expressions, of ways that are not too long to go."""
     positive = {
         s: sp.Dummy(s.name, positive=True)
         for s, column in zip(data.symbols, data.X.T, strict=True)
@@ -154,32 +163,32 @@ def ways(expression: sp.Expr, template: Template, data: Data) -> Iterator[sp.Exp
     }
     back = {v: k for k, v in positive.items()}
     free = expression.xreplace(positive)
-    tricks: list[Callable[[sp.Expr], sp.Expr]] = [
-        lambda e: e,
-        lambda e: without_squares(e, positive, template, data),
-        sp.together,
-        sp.factor,
-        lambda e: sp.powsimp(sp.expand_power_base(e)),
-        lambda e: sp.factor_terms(sp.expand(e)),
-        lambda e: sp.expand_log(e),
-        lambda e: sp.logcombine(e),
-        lambda e: sp.powsimp(sp.factor(sp.powsimp(e))),
+    tricks: list[tuple[Callable[[sp.Expr], sp.Expr], int]] = [
+        (lambda e: e, FACTORED_TERMS),
+        (lambda e: without_squares(e, positive, template, data), FACTORED_TERMS),
+        (sp.together, FACTORED_TERMS),
+        (sp.factor, FACTORED_TERMS),
+        (lambda e: sp.powsimp(sp.expand_power_base(e)), FACTORED_TERMS),
+        (lambda e: sp.factor_terms(sp.expand(e)), CANCELLED_TERMS),
+        (sp.expand_log, FACTORED_TERMS),
+        (sp.logcombine, FACTORED_TERMS),
+        (lambda e: sp.powsimp(sp.factor(sp.powsimp(e))), FACTORED_TERMS),
     ]
     if len(template.parameters) + len(template.pinned) <= 2:  # else they take long
-        tricks += [sp.cancel, apart_everywhere, sp.radsimp]
+        tricks += [
+            (sp.cancel, CANCELLED_TERMS),
+            (apart_everywhere, PARTIAL_TERMS),
+            (sp.radsimp, FACTORED_TERMS),
+        ]
     starts = [free]
-    rooted = _tried(tricks[1], free)
+    rooted = attempted(tricks[1][0], free, FACTORED_TERMS)
     if rooted is not None and rooted != free:
         starts.append(rooted)
     for start in starts:
-        for trick in tricks:
-            out = _tried(trick, start)
+        for trick, terms in tricks:
+            out = attempted(trick, start, terms)
             if out is not None and not out.has(sp.Abs):  # the sign is known from the rows
                 yield out.xreplace(back)
-
-
-def _tried(trick: Callable[[sp.Expr], sp.Expr], start: sp.Expr) -> sp.Expr | None:
-    return within(SECONDS, lambda: trick(start), None, sp.count_ops(start) < SMALL)
 
 
 def apart_everywhere(expression: sp.Expr) -> sp.Expr:
@@ -187,8 +196,7 @@ def apart_everywhere(expression: sp.Expr) -> sp.Expr:
     best = expression
     for s in sorted(expression.free_symbols, key=str):
         if expression.is_rational_function(s):
-            out = sp.apart(sp.together(expression), s)
-            best = min(best, out, key=weight_of)
+            best = min(best, _apart(expression, s), key=weight_of)
     return best
 
 

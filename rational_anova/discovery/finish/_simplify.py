@@ -9,10 +9,9 @@ import numpy as np
 import sympy as sp
 
 from ...symbols import snap
-from ..search import EXACT, ROUNDING, Data, Template, simple_cost
-
-SHORT = 12  # whole numbers, halves, thirds and quarters up to this are written out
-WORSE = 6.8  # twice the log likelihood that a simpler number may cost: 2.6 standard errors
+from .._route import MadeExact
+from .._thresholds import EXACT, ROUNDING, WORSE, WRITTEN_OUT
+from ..search import Data, Template, simple_cost
 
 
 def simplified(
@@ -27,7 +26,7 @@ def simplified(
 
 
 def as_good(trial: Template, template: Template, rows: int) -> bool:
-    """Whether the fit of the trial is as good as that of the template, to 2.6 standard errors."""
+    """Return whether the trial fits as well as the template, to 2.6 standard errors."""
     low = max(template.error, ROUNDING)
     return bool(
         np.isfinite(trial.error) and 2 * rows * np.log(max(trial.error, ROUNDING) / low) < WORSE
@@ -84,7 +83,7 @@ def with_exact_numbers(
         exact_fit = template.error < EXACT
         near = max(2.6 * errors[i], 1e-9 * abs(value) if exact_fit else 0.0)
         for exact in _choices(value, near, constants, known):
-            short = not exact.is_Rational or (abs(exact.p) <= SHORT and exact.q <= 4)
+            short = not exact.is_Rational or (abs(exact.p) <= WRITTEN_OUT and exact.q <= 4)
             if short:
                 trial = template.fixed(i, exact)
             else:  # a decimal: it keeps its name, so that nobody multiplies it out
@@ -94,9 +93,9 @@ def with_exact_numbers(
             trial = trial.refined(data)
             if as_good(trial, template, len(data.y)):
                 cost = 2 * min(simple_cost(value, near), np.log(len(data.y)))
-                note = f"{value:.6g} +- {errors[i]:.1g} was taken as {exact}"
+                step = MadeExact(value, float(errors[i]), exact)
                 template = replace(
-                    trial, written=template.written + cost, notes=(*template.notes, note)
+                    trial, written=template.written + cost, exact=(*template.exact, step)
                 )
                 break
         else:

@@ -69,6 +69,7 @@ class Evidence:
         candidates: how many formulas it weighed.
         stage: which stage found the law.
         route: how it was found, one sentence a step.
+        made_exact: those of the route on fitted numbers that were taken for exact ones.
         stopped: True if the search ran out of time.
     """
 
@@ -83,7 +84,12 @@ class Evidence:
     candidates: int = 0
     stage: str = ""
     route: tuple[str, ...] = ()
+    made_exact: tuple[str, ...] = ()
     stopped: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("route", "made_exact"):  # JSON has lists
+            object.__setattr__(self, name, tuple(getattr(self, name)))
 
 
 @dataclass(frozen=True)

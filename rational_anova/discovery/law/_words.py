@@ -45,7 +45,7 @@ def as_good(law: Law) -> list[Entry]:
 
 
 def _alike(a: sp.Expr, b: sp.Expr) -> bool:
-    """Tell whether two formulas are one with numbers that differ by a few per cent at most."""
+    """Return whether two formulas are one with numbers that differ by a few per cent at most."""
     if a.func is b.func and len(a.args) == len(b.args) and a.args:
         return all(_alike(x, y) for x, y in zip(a.args, b.args, strict=True))
     if a.is_Number and b.is_Number and (a.is_Float or b.is_Float):
@@ -142,7 +142,7 @@ def _elsewhere(law: Law) -> str:
 
 
 def _astray(law: Law) -> bool:
-    """Tell whether the law misses the outer part of the data by more than a law would."""
+    """Return whether the law misses the outer part of the data by more than a law would."""
     found = law.evidence
     usual = max(found.error, found.held_out or 0.0, _EXACT)
     return found.extrapolation is not None and found.extrapolation > _ASTRAY * usual
@@ -169,9 +169,6 @@ def _domain(law: Law) -> str:
     return f"{reason[0].upper()}{reason[1:]}."
 
 
-_TAKEN = " was taken as "  # in the route, of a number that was made exact
-
-
 def summary(law: Law) -> str:
     """Return several lines: the law, its error, its numbers, how far it holds."""
     found, units = law.evidence, law.units
@@ -193,7 +190,7 @@ def summary(law: Law) -> str:
         shown = f"= {short(p.exact)}, exact" if p.exact is not None else f"[{low:.6g}, {high:.6g}]"
         lines.append(f"{p.name:<11} {p.value:.6g} {error} {shown}")
     # numbers in the formula itself have no line above, yet they were measured as well
-    lines += [f"exact       {step}" for step in found.route if _TAKEN in step]
+    lines += [f"exact       {step}" for step in found.made_exact]
     for column, (low, high) in zip(law.names.columns, law.box, strict=True):
         unit = f" {units[column]}" if column in units else ""
         lines.append(f"range       {column}: {low:.6g} to {high:.6g}{unit}")

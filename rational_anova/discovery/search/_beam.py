@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..._core.types import Array
 from ._candidate import Candidate
-from ._state import ALL, Rows, State
+from ._reduced_table import ALL, ReducedTable, Rows
 from ._vocabulary import Link, Term, columns
 
 Sets = Sequence[tuple[int, ...]]
@@ -25,22 +25,22 @@ class System:
 
     def __init__(
         self,
-        state: State,
+        table: ReducedTable,
         link: Link,
         P: Sequence[Term],
         Q: Sequence[Term],
         rate: float = 1.0,
         rows: Rows = ALL,
     ):
-        self.state, self.link, self.rate, self.rows = state, link, rate, rows
-        f = state.f[rows]
+        self.table, self.link, self.rate, self.rows = table, link, rate, rows
+        f = table.f[rows]
         with np.errstate(all="ignore"):
             self.target = np.array(link.forward(f))
-            weight = state.weight[rows] / np.maximum(np.abs(link.slope(f)), 1e-12)
+            weight = table.weight[rows] / np.maximum(np.abs(link.slope(f)), 1e-12)
             weight = np.minimum(weight, 1e3 * np.median(weight))
-            outside = ~(link.inside(state.f)[rows] & np.isfinite(self.target))
+            outside = ~(link.inside(table.f)[rows] & np.isfinite(self.target))
             self.target[outside], weight[outside] = 1.0, 0.0
-            C = columns([*P, *Q], state.U[rows], rate)
+            C = columns([*P, *Q], table.U[rows], rate)
             C[:, len(P) :] *= -self.target[:, None]
             M = C * weight[:, None]
             norms = np.linalg.norm(M, axis=0)
@@ -70,8 +70,8 @@ class System:
         with np.errstate(all="ignore"):
             p = full[:, :n_p] @ self.raw[:, :n_p].T
             q = 1 - (full[:, n_p:] @ self.raw[:, n_p:].T) / self.target
-            f = self.link.sign(self.state.negative) * self.link.inverse(p / q)
-            out = np.sqrt(np.mean(self.state.misses(f, self.rows) ** 2, axis=1))
+            f = self.link.sign(self.table.negative) * self.link.inverse(p / q)
+            out = np.sqrt(np.mean(self.table.misses(f, self.rows) ** 2, axis=1))
             bad = (q.min(1) <= 0) & (q.max(1) >= 0) | ~np.isfinite(out)
         out[bad] = np.inf
         return out
@@ -90,7 +90,7 @@ class System:
         rated = any(t.rated for t in p + q)
         theta = theta[order]
         return Candidate(
-            self.state, self.link, p, q, np.r_[theta, self.rate] if rated else theta, self.rate
+            self.table, self.link, p, q, np.r_[theta, self.rate] if rated else theta, self.rate
         )
 
 

@@ -8,20 +8,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 import sympy as sp
 
+from ..._core.least_squares import levenberg_marquardt, standard_errors
 from ..._core.types import Array
-from ._least_squares import levenberg_marquardt, number_cost, small_sample, standard_errors
-from ._state import ALL, Rows, State
+from .._thresholds import EXACT, ROUNDING
+from ._reduced_table import ALL, ReducedTable, Rows
+from ._template import number_cost, small_sample
 from ._vocabulary import Link, Term, columns
-
-EXACT = 1e-10  # a relative error that no approximation of few terms reaches by chance
-ROUNDING = 1e-13  # below this, errors are not told apart
 
 
 @dataclass(frozen=True)
 class Candidate:
     """Coefficients of p, then of q; the rate last where there is one."""
 
-    state: State
+    table: ReducedTable
     link: Link
     p: tuple[Term, ...]
     q: tuple[Term, ...]
@@ -33,7 +32,7 @@ class Candidate:
 
     @property
     def rated(self) -> bool:
-        """Whether the rate is one of the parameters."""
+        """Return whether the rate is one of the parameters."""
         return len(self.theta) > len(self.p) + len(self.q)
 
     @property
@@ -45,7 +44,7 @@ class Candidate:
     @property
     def score(self) -> float:
         """Description length: the smaller, the better."""
-        n, k = len(self.state.y), len(self.theta)
+        n, k = len(self.table.y), len(self.theta)
         fit = n * np.log(max(self.error, ROUNDING) ** 2)
         numbers = k * np.log(n) if self.numbers is None else self.numbers
         return float(fit + numbers + small_sample(n, k) + 2 * self.cost)
@@ -54,10 +53,10 @@ class Candidate:
         """With the cost of its numbers: simple ones are short, others as long as they are sharp."""
         theta, k = self.theta, len(self.p) + len(self.q)
         with np.errstate(all="ignore"):
-            fixed = None if self.rated else columns(self.p + self.q, self.state.U, self.rate)
-            J = self._jacobian(theta, ALL, fixed, k) / self.state.spread
-            if self.state.importance is not None:
-                J = J * self.state.importance[:, None]
+            fixed = None if self.rated else columns(self.p + self.q, self.table.U, self.rate)
+            J = self._jacobian(theta, ALL, fixed, k) / self.table.spread
+            if self.table.importance is not None:
+                J = J * self.table.importance[:, None]
         if not np.isfinite(J).all():
             return self
         errors = standard_errors(J, theta, max(self.error, 1e-16))
@@ -69,24 +68,24 @@ class Candidate:
         m, k = len(self.p), len(self.p) + len(self.q)
         if C is None:
             rate = theta[k] if self.rated else self.rate
-            C = columns(self.p + self.q, self.state.U[rows], rate)
+            C = columns(self.p + self.q, self.table.U[rows], rate)
         with np.errstate(all="ignore"):
             t = (C[:, :m] @ theta[:m]) / (1 + C[:, m:] @ theta[m:k])
-            return self.link.sign(self.state.negative) * self.link.inverse(t)
+            return self.link.sign(self.table.negative) * self.link.inverse(t)
 
     def measured(self, rows: Rows = ALL) -> Candidate:
         """With its error on the rows."""
-        return replace(self, error=self.state.error(self.values(self.theta, rows), rows))
+        return replace(self, error=self.table.error(self.values(self.theta, rows), rows))
 
     def refined(self, steps: int = 25, rows: Rows = ALL) -> Candidate:
         """Levenberg-Marquardt on the explicit law, errors in units of y."""
-        state, k = self.state, len(self.p) + len(self.q)
-        scale = 1 / state.spread if state.importance is None else state.importance[rows, None]
-        scale = scale if state.importance is None else scale / state.spread
-        fixed = None if self.rated else columns(self.p + self.q, state.U[rows], self.rate)
+        table, k = self.table, len(self.p) + len(self.q)
+        scale = 1 / table.spread if table.importance is None else table.importance[rows, None]
+        scale = scale if table.importance is None else scale / table.spread
+        fixed = None if self.rated else columns(self.p + self.q, table.U[rows], self.rate)
 
         def residual(theta: Array) -> Array:
-            return state.misses(self.values(theta, rows, fixed), rows)
+            return table.misses(self.values(theta, rows, fixed), rows)
 
         def jacobian(theta: Array) -> Array:
             return self._jacobian(theta, rows, fixed, k) * scale
@@ -97,15 +96,15 @@ class Candidate:
 
     def _jacobian(self, theta: Array, rows: Rows, fixed: Array | None, k: int) -> Array:
         """dy/dtheta: exact in the coefficients, by differences in the rate."""
-        m, state = len(self.p), self.state
-        C = columns(self.p + self.q, state.U[rows], theta[k]) if fixed is None else fixed
+        m, table = len(self.p), self.table
+        C = columns(self.p + self.q, table.U[rows], theta[k]) if fixed is None else fixed
         with np.errstate(all="ignore"):
             q = 1 + C[:, m:] @ theta[m:k]
             t = (C[:, :m] @ theta[:m]) / q
-            f = self.link.sign(state.negative) * self.link.inverse(t)
+            f = self.link.sign(table.negative) * self.link.inverse(t)
             h = 1e-6 * (np.abs(f) + 1e-3 * np.abs(f).max())
-            slope = (state.unwrap(f + h, rows) - state.unwrap(f - h, rows)) / (2 * h)
-            slope = slope * self.link.sign(state.negative) * self.link.inverse_slope(t)
+            slope = (table.unwrap(f + h, rows) - table.unwrap(f - h, rows)) / (2 * h)
+            slope = slope * self.link.sign(table.negative) * self.link.inverse_slope(t)
             J = np.column_stack([C[:, :m] / q[:, None], -C[:, m:] * (t / q)[:, None]])
             J = J * slope[:, None]
             if self.rated:
@@ -113,14 +112,14 @@ class Candidate:
                 up, down = theta.copy(), theta.copy()
                 up[k] += e
                 down[k] -= e
-                high = state.unwrap(self.values(up, rows), rows)
-                low = state.unwrap(self.values(down, rows), rows)
+                high = table.unwrap(self.values(up, rows), rows)
+                low = table.unwrap(self.values(down, rows), rows)
                 J = np.column_stack([J, (high - low) / (2 * e)])
         return J
 
     def expression(self) -> sp.Expr:
         """The law for y in the symbols of the columns, numbers as floats."""
-        u = tuple(sp.symbols(f"_u0:{len(self.state.variables)}"))
+        u = tuple(sp.symbols(f"_u0:{len(self.table.variables)}"))
         rate = sp.Float(self.rate, 17) if self.rated else sp.nsimplify(self.rate)
 
         def total(terms: Sequence[Term], weights: Array) -> sp.Expr:
@@ -131,8 +130,8 @@ class Candidate:
 
         m, k = len(self.p), len(self.p) + len(self.q)
         t = total(self.p, self.theta[:m]) / (1 + total(self.q, self.theta[m:k]))
-        return self.state.expression(
-            int(self.link.sign(self.state.negative)) * self.link.expression(t), u
+        return self.table.expression(
+            int(self.link.sign(self.table.negative)) * self.link.expression(t), u
         )
 
 
@@ -152,8 +151,8 @@ def pruned(candidate: Candidate, floor: float = EXACT) -> Candidate:
     exact = candidate.error < floor
     while len(candidate.p) + len(candidate.q) > 1:
         m, k = len(candidate.p), len(candidate.p) + len(candidate.q)
-        C = columns(candidate.p + candidate.q, candidate.state.U, candidate.rate)
-        size = np.linalg.norm(C * candidate.state.weight[:, None], axis=0)
+        C = columns(candidate.p + candidate.q, candidate.table.U, candidate.rate)
+        size = np.linalg.norm(C * candidate.table.weight[:, None], axis=0)
         strength = np.abs(candidate.theta[:k]) * size
         order = np.argsort(strength)
         tiny = [int(i) for i in order if strength[i] < 1e-9 * strength.max()][: k - 1]

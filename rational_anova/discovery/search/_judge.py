@@ -2,60 +2,20 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-
 import numpy as np
 import sympy as sp
 
-from ._candidate import EXACT, Candidate, pruned
-from ._state import State
+from .._thresholds import EXACT, FEW_ROWS
+from ._candidate import Candidate, pruned
+from ._reduced_table import ReducedTable
 from ._template import Data, Template
 from ._vocabulary import LINKS, Term, permitted
 
-FEW_ROWS = 40  # below, many laws fit as well, so that all stages are looked at
-
-
-@dataclass
-class Counter:
-    """How many formulas were weighed."""
-
-    candidates: int = 0
-
-
-@dataclass
-class Search:
-    """What a search may use; the deadline may move nearer while it runs."""
-
-    data: Data
-    deadline: float
-    counter: Counter
-    forbidden: frozenset[str] = frozenset()
-    report: Callable[[str], None] = lambda text: None
-
-    work: float = np.inf  # the same in seconds of this thread's own work
-
-    @property
-    def over(self) -> bool:
-        """Whether the time is up."""
-        return time.monotonic() > self.deadline or time.thread_time() > self.work
-
-    def hurry(self, seconds: float) -> None:
-        """Give the search so many seconds of work; a busy machine may take them longer."""
-        self.work = min(self.work, time.thread_time() + seconds)
-        self.deadline = min(self.deadline, time.monotonic() + 4 * seconds)
-
-    def share(self, part: float) -> Search:
-        """The same with a part of the time that is left."""
-        now = time.monotonic()
-        return replace(self, deadline=now + part * (self.deadline - now))
-
 
 def adequate(pool: list[Candidate], found: list[Template], noise: float) -> bool:
-    """Whether some law is as good as the noise allows."""
+    """Return whether some law is as good as the noise allows."""
     errors = [c.error for c in pool[:1]] + [t.error for t in found[:1]]
-    rows = len(pool[0].state.y) if pool else found[0].rows if found else 1
+    rows = len(pool[0].table.y) if pool else found[0].rows if found else 1
     return min(errors, default=np.inf) <= near(rows) * max(noise, 1e-9)
 
 
@@ -65,7 +25,7 @@ def near(rows: int) -> float:
 
 
 def settled(best: Template, noise: float) -> bool:
-    """Whether nothing better is to be expected than this law."""
+    """Return whether nothing better is to be expected than this law."""
     if best.error < EXACT:
         return True
     few = np.log(best.rows) + 2.5 * len(best.parameters) + 2
@@ -91,10 +51,10 @@ def judged(pool: list[Candidate], noise: float) -> tuple[list[Candidate], bool]:
     pool = unlike(sorted(known + top, key=lambda c: c.score))[:60]
     best = pool[0]
     # at the noise, and hardly a number in it that is not simple: nothing better is to come
-    few = np.log(len(best.state.y)) + 2.5 * len(best.theta) + 2
-    sharp = best.error <= near(len(best.state.y)) * noise
+    few = np.log(len(best.table.y)) + 2.5 * len(best.theta) + 2
+    sharp = best.error <= near(len(best.table.y)) * noise
     done = sharp and (best.numbers or 99) <= few and best.cost <= 14
-    return pool, bool(done) and len(best.state.y) >= FEW_ROWS
+    return pool, bool(done) and len(best.table.y) >= FEW_ROWS
 
 
 def unlike(pool: list[Candidate]) -> list[Candidate]:
@@ -105,37 +65,39 @@ def unlike(pool: list[Candidate]) -> list[Candidate]:
     return list(seen.values())
 
 
-def polished(pool: list[Candidate], found: list[Template], search: Search) -> list[Template]:
+def polished(pool: list[Candidate], found: list[Template], data: Data) -> list[Template]:
     """Promising candidates whose reduction has free numbers, refined together with these."""
     out: list[Template] = []
     seen = {t.expression for t in found}
     for c in pool[:2]:
-        free = c.state.wrap.atoms(sp.Float).union(*(v.atoms(sp.Float) for v in c.state.variables))
+        free = c.table.wrap.atoms(sp.Float).union(*(v.atoms(sp.Float) for v in c.table.variables))
         if free and c.error < 0.1:
-            t = Template.of(c.expression(), stage=c.stage, route=c.state.route)
+            t = Template.of(c.expression(), stage=c.stage, route=c.table.route)
             if t.expression not in seen:
                 seen.add(t.expression)
-                out.append(t.refined(search.data).weighed(search.data))
+                out.append(t.refined(data).weighed(data))
     return [t for t in out if np.isfinite(t.error)]
 
 
-def finished(pool: list[Candidate], found: list[Template], search: Search) -> list[Template]:
+def finished(
+    pool: list[Candidate], found: list[Template], data: Data, forbidden: frozenset[str]
+) -> list[Template]:
     """The best of both as refined templates, duplicates left out."""
     out, seen = list(found), {t.expression for t in found}
     for c in pool[:8]:
-        t = Template.of(c.expression(), stage=c.stage, route=c.state.route)
-        if t.expression in seen or not permitted(t.law, search.forbidden):
+        t = Template.of(c.expression(), stage=c.stage, route=c.table.route)
+        if t.expression in seen or not permitted(t.law, forbidden):
             continue
         seen.add(t.expression)
-        t = t.refined(search.data)
+        t = t.refined(data)
         if np.isfinite(t.error):
-            out.append(t.weighed(search.data))
+            out.append(t.weighed(data))
     return sorted(out, key=lambda t: t.score)[:12]
 
 
-def constant(state: State) -> Candidate:
+def constant(table: ReducedTable) -> Candidate:
     """The target is a number."""
-    w2 = state.weight**2
-    value = float(np.sum(w2 * state.f) / np.sum(w2))
+    w2 = table.weight**2
+    value = float(np.sum(w2 * table.f) / np.sum(w2))
     one = Term((), None, 0.0)
-    return Candidate(state, LINKS["y"], (one,), (), np.array([value]), stage="power law").refined()
+    return Candidate(table, LINKS["y"], (one,), (), np.array([value]), stage="power law").refined()

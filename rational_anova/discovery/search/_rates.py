@@ -10,18 +10,19 @@ from dataclasses import replace
 import numpy as np
 
 from ..._core.types import Array
+from .._thresholds import EXACT, SCAN_KEPT, SCAN_PROMISING, SCAN_ROWS
 from ._beam import Index, System
-from ._candidate import EXACT, Candidate
+from ._candidate import Candidate
+from ._reduced_table import ReducedTable
 from ._stages import allowed_links, thin
-from ._state import State
 from ._vocabulary import FUNCTIONS, Family, Link, Term, families, monomial, monomials
 
 
 def sharpened(system: System, supports: Index, low: Array, high: Array) -> tuple[Array, Array]:
     """The rate of each support by golden section, all at once, and the squared residual there."""
     terms = [*system.P, *system.Q]
-    state, rows = system.state, system.rows
-    U, n_p = state.U[rows], len(system.P)
+    table, rows = system.table, system.rows
+    U, n_p = table.U[rows], len(system.P)
     with np.errstate(all="ignore"):
         plain = np.stack([monomial(t.powers, U) for t in terms], 0)
     plain[n_p:] *= -system.target
@@ -67,49 +68,44 @@ def sharpened(system: System, supports: Index, low: Array, high: Array) -> tuple
     return np.where(ra < rd, a, d), np.minimum(ra, rd)
 
 
-ROWS = 200  # that the scan looks at
-KEPT = {1: 3, 2: 6, 3: 4}  # supports of each size that are refined
-PROMISING = 120  # supports whose rates are sharpened
-
-
 def scanned_rates(
-    state: State,
+    table: ReducedTable,
     links: Sequence[str],
     deadline: float = np.inf,
     forbidden: frozenset[str] = frozenset(),
 ) -> Iterator[Iterator[Candidate]]:
     """One family at a time: the best supports of each size at the best of many rates, refined."""
-    order = ("exp", "power", "trig", "tanh", "log(1", "sqrt(1")
+    order = ("exp", "power", "trig", "tanh", "log(1+)", "sqrt(1+)")
     usable = [
         f
-        for f in families(state.U, forbidden)
-        if f.name.split()[0] in order and (f.rates is not None or f.name.startswith("power"))
+        for f in families(table.U, forbidden)
+        if f.kind in order and (f.rates is not None or f.kind == "power")
     ]
-    usable.sort(key=lambda f: order.index(f.name.split()[0]))
+    usable.sort(key=lambda f: order.index(f.kind))
     for family in usable:
         if time.monotonic() > deadline:
             return
-        yield _family(state, links, deadline, family)
+        yield _family(table, links, deadline, family)
 
 
 def _family(
-    state: State, links: Sequence[str], deadline: float, family: Family
+    table: ReducedTable, links: Sequence[str], deadline: float, family: Family
 ) -> Iterator[Candidate]:
     best = np.inf
-    for link in allowed_links(state, links):
+    for link in allowed_links(table, links):
         if time.monotonic() > deadline:
             return
-        for candidate in _refined(state, link, family, best):
+        for candidate in _refined(table, link, family, best):
             best = min(best, candidate.error)
             yield candidate
         if best < EXACT:
             return
 
 
-def scan_terms(state: State, family: Family) -> tuple[list[Term], list[Term]]:
+def scan_terms(table: ReducedTable, family: Family) -> tuple[list[Term], list[Term]]:
     """A small dictionary: low monomials, alone and times each atom; single denominators."""
-    r = state.U.shape[1]
-    plain = monomials(state.U, 2 if r <= 2 else 1)
+    r = table.U.shape[1]
+    plain = monomials(table.U, 2 if r <= 2 else 1)
     P = list(plain)
     for m in plain:
         for atom in family.atoms:
@@ -119,13 +115,13 @@ def scan_terms(state: State, family: Family) -> tuple[list[Term], list[Term]]:
     return P, Q + [m for m in plain if m.cost == 1]
 
 
-def rates_of(state: State, family: Family) -> Array:
+def rates_of(table: ReducedTable, family: Family) -> Array:
     """The rates to look at."""
     if family.rates is None:
         return np.r_[np.linspace(-4, -0.2, 20), np.linspace(0.2, 4, 20)]
-    z = np.abs(family.atoms[0].z(state.U))
+    z = np.abs(family.atoms[0].z(table.U))
     low, high = family.rates
-    if family.name.startswith("trig"):
+    if family.kind == "trig":
         return np.linspace(low, high, 64) / max(float(z.max()), 1e-300)
     return np.geomspace(low, high, 28) / max(float(np.median(z)), 1e-300)
 
@@ -149,12 +145,12 @@ def _supports(P: Sequence[Term], Q: Sequence[Term]) -> dict[int, Index]:
     return out
 
 
-def _refined(state: State, link: Link, family: Family, best: float) -> Iterator[Candidate]:
-    P, Q = scan_terms(state, family)
-    rows = thin(state, ROWS)
+def _refined(table: ReducedTable, link: Link, family: Family, best: float) -> Iterator[Candidate]:
+    P, Q = scan_terms(table, family)
+    rows = thin(table, SCAN_ROWS)
     systems = []
-    for rate in rates_of(state, family):
-        system = System(state, link, P, Q, float(rate), rows)
+    for rate in rates_of(table, family):
+        system = System(table, link, P, Q, float(rate), rows)
         if system.usable and len(system.norms) == len(P) + len(Q):
             systems.append(system)
     if not systems:
@@ -166,7 +162,7 @@ def _refined(state: State, link: Link, family: Family, best: float) -> Iterator[
             continue
         thinned = [
             replace(candidate, stage="rates").refined(10, rows)
-            for candidate in _best(systems, gram, cross, supports, KEPT[size])
+            for candidate in _best(systems, gram, cross, supports, SCAN_KEPT[size])
         ]
         thinned.sort(key=_worth)
         for c in thinned[:3]:
@@ -194,14 +190,14 @@ def _best(
         explained = np.einsum("ij,ij->i", g, np.linalg.solve(G, g[..., None])[..., 0])
         left[k] = float(system.b @ system.b) - explained
     at = left.argmin(0)
-    order = np.argsort(left.min(0))[:PROMISING]
+    order = np.argsort(left.min(0))[:SCAN_PROMISING]
     supports, at = supports[order], at[order]
     low, high = rates[np.maximum(at - 1, 0)], rates[np.minimum(at + 1, len(rates) - 1)]
     where, error = sharpened(systems[0], supports, low, high)
     found = []
     for k in np.argsort(error)[: 3 * keep]:
         s = systems[0]
-        system = System(s.state, s.link, s.P, s.Q, float(where[k]), s.rows)
+        system = System(s.table, s.link, s.P, s.Q, float(where[k]), s.rows)
         if system.usable and len(system.norms) == len(s.norms):
             support = supports[k][None]
             found.append((float(system.errors(support, system.solve(support))[0]), system, k))
@@ -211,4 +207,4 @@ def _best(
 
 def _worth(candidate: Candidate) -> float:
     """Description length on the rows of the scan: at the noise, the simpler one comes first."""
-    return 2 * ROWS * float(np.log(max(candidate.error, 1e-13))) + 2 * candidate.cost
+    return 2 * SCAN_ROWS * float(np.log(max(candidate.error, 1e-13))) + 2 * candidate.cost

@@ -15,47 +15,57 @@ import numpy as np
 import sympy as sp
 
 from ..._core.types import Array
-from ._state import State
+from .._route import Factors, Idle, Joined, Scaled
+from .._thresholds import (
+    COLUMN_GAIN,
+    COMPARED_TERMS,
+    EXACT_REDUCTION,
+    POOR_SURROGATE,
+    REDUCED_SLACK,
+    WEAK_COLUMNS,
+    WEAK_SLOPE,
+)
+from ._reduced_table import ReducedTable
 from ._surrogate import definite, fit_surrogate
 from ._vocabulary import SLOPES, Link, permitted
 
 
-def hidden_factors(state: State, link: Link) -> float:
+def hidden_factors(table: ReducedTable, link: Link) -> float:
     """How well some variable is a power factor of g(y): the least violation, infinite if none."""
-    surrogate = state.surrogate
+    surrogate = table.surrogate
     if surrogate is None:
         return np.inf
     rows = surrogate.interior()
     f, G = surrogate.values()[rows], surrogate.gradients()[rows]
     with np.errstate(all="ignore"):
         t, slope = link.forward(f), SLOPES[link.name][0](f)
-        weight = state.weight[rows] / np.maximum(np.abs(slope), 1e-300)
-        L = state.U[rows] * G * (slope * weight)[:, None]
+        weight = table.weight[rows] / np.maximum(np.abs(slope), 1e-300)
+        L = table.U[rows] * G * (slope * weight)[:, None]
         t = t * weight
     if not (np.isfinite(t).all() and np.isfinite(L).all()):
         return np.inf
     best = np.inf
     for i in range(L.shape[1]):
         a = float(L[:, i] @ t / (t @ t))
-        if abs(nearest(a)) >= sp.Rational(1, 3) and definite(state.U[:, i]):
+        if abs(nearest(a)) >= sp.Rational(1, 3) and definite(table.U[:, i]):
             best = min(best, float(np.linalg.norm(L[:, i] - a * t) / np.linalg.norm(L[:, i])))
     return best
 
 
 def power_factors(
-    state: State, f: Array, L: Array, tolerance: float
+    table: ReducedTable, f: Array, L: Array, tolerance: float
 ) -> list[tuple[float, int, sp.Expr]]:
     """Variables with u f_u = a f, so that y = u^a g(rest); a = 0 means that u does not matter."""
     found = []
     alone = L.shape[1] == 1
-    roots, powers = "sqrt" not in state.forbidden, "power" not in state.forbidden
+    roots, powers = "sqrt" not in table.forbidden, "power" not in table.forbidden
     for i in range(L.shape[1]):
         raw = float(L[:, i] @ f / (f @ f))
         a = nearest(raw, (1, 2, 3) if roots and powers else (1, 2) if roots else (1,))
         if abs(a) > (4 if alone else 8) or (a.q == 3 and abs(a) > 3):
             continue  # an odd power of the only variable is more likely no power at all
         violation = np.linalg.norm(L[:, i] - float(a) * f) / np.linalg.norm(f)
-        if a != 0 and not definite(state.U[:, i]):
+        if a != 0 and not definite(table.U[:, i]):
             continue
         free = np.linalg.norm(L[:, i] - raw * f) / np.linalg.norm(f)
         if violation < tolerance:
@@ -71,39 +81,39 @@ def power_factors(
     return found
 
 
-def drop_factors(state: State, found: list[tuple[float, int, sp.Expr]]) -> State:
+def drop_factors(table: ReducedTable, found: list[tuple[float, int, sp.Expr]]) -> ReducedTable:
     """The table without these power factors."""
     powers: dict[int, sp.Expr] = {}
     for _, i, a in found:
         powers.setdefault(i, a)
-    factor, expression, notes = np.ones(len(state.y)), sp.Integer(1), []
+    factor, expression, steps = np.ones(len(table.y)), sp.Integer(1), []
     for i, a in powers.items():
-        u = state.U[:, i]
+        u = table.U[:, i]
         if a == 0:
-            notes.append(f"{state.variables[i]} does not matter")
+            steps.append((table.variables[i], sp.Integer(1)))
             continue
-        base, e = (u, state.variables[i]) if u[0] > 0 else (-u, -state.variables[i])
+        base, e = (u, table.variables[i]) if u[0] > 0 else (-u, -table.variables[i])
         if a.is_Integer:
-            base, e = u, state.variables[i]
+            base, e = u, table.variables[i]
         factor = factor * base ** float(a)
         expression = expression * e**a
-        notes.append(f"{state.variables[i]} enters as the factor {e**a}")
-    rest = [i for i in range(state.U.shape[1]) if i not in powers]
-    divided = state.divided(factor, expression)
+        steps.append((table.variables[i], e**a))
+    rest = [i for i in range(table.U.shape[1]) if i not in powers]
+    divided = table.divided(factor, expression)
     return divided.reduced(
-        state.U[:, rest], tuple(state.variables[i] for i in rest), "; ".join(notes)
+        table.U[:, rest], tuple(table.variables[i] for i in rest), Factors(tuple(steps))
     )
 
 
 def offset_factors(
-    state: State, f: Array, L: Array, weight: Array, tolerance: float
+    table: ReducedTable, f: Array, L: Array, weight: Array, tolerance: float
 ) -> list[tuple[float, int, sp.Rational, float]]:
     """Variables with u f_u = a (f - k): y = k + u^a g(rest), with a number k."""
     found: list[tuple[float, int, sp.Rational, float]] = []
     if L.shape[1] < 2:  # k + u^a is among the sums of few terms
         return found
     for i in range(L.shape[1]):
-        if not definite(state.U[:, i]):
+        if not definite(table.U[:, i]):
             continue
         M = np.column_stack([f, weight])
         (a, _b), *_ = np.linalg.lstsq(M, L[:, i], rcond=None)
@@ -119,9 +129,9 @@ def offset_factors(
     return sorted(found, key=lambda t: t[0])
 
 
-def drop_offset(state: State, i: int, power: sp.Rational, k: float) -> State:
+def drop_offset(table: ReducedTable, i: int, power: sp.Rational, k: float) -> ReducedTable:
     """The table without the number k and without the factor u^a."""
-    lowered = state.lowered(np.full(len(state.y), k), sp.Float(k, 17))
+    lowered = table.lowered(np.full(len(table.y), k), sp.Float(k, 17))
     return drop_factors(lowered, [(0.0, i, power)])
 
 
@@ -139,25 +149,26 @@ class Guess:
     """A symmetry that the gradients suggest: how far it is from holding, and how to use it."""
 
     violation: float
-    make: Callable[[], State | None]
+    make: Callable[[], ReducedTable | None]
 
 
-# phi and its slope: f depends on phi_i(u_i) + s phi_j(u_j) only, if f_i / phi_i' = f_j / (s phi_j')
-SHAPES: dict[str, tuple[Callable, Callable, Callable[[Array], bool], float]] = {
-    "u": (lambda u: u, lambda u: 1 + 0 * u, lambda u: True, 0.0),
-    "u^2": (lambda u: u**2, lambda u: 2 * u, lambda u: True, 0.03),
-    "1/u": (lambda u: 1 / u, lambda u: -1 / u**2, definite, 0.03),
+# phi, its slope, where it is allowed, its cost, the function in it
+# f depends on phi_i(u_i) + s phi_j(u_j) only, if f_i / phi_i' = f_j / (s phi_j')
+SHAPES: dict[str, tuple[Callable, Callable, Callable[[Array], bool], float, str]] = {
+    "u": (lambda u: u, lambda u: 1 + 0 * u, lambda u: True, 0.0, ""),
+    "u^2": (lambda u: u**2, lambda u: 2 * u, lambda u: True, 0.03, ""),
+    "1/u": (lambda u: 1 / u, lambda u: -1 / u**2, definite, 0.03, ""),
     "sqrt u": (lambda u: u ** sp.Rational(1, 2) if isinstance(u, sp.Basic) else np.sqrt(u),
-               lambda u: 0.5 / np.sqrt(u), lambda u: bool((u > 0).all()), 0.05),
-    "1/u^2": (lambda u: 1 / u**2, lambda u: -2 / u**3, definite, 0.05),
+               lambda u: 0.5 / np.sqrt(u), lambda u: bool((u > 0).all()), 0.05, "sqrt"),
+    "1/u^2": (lambda u: 1 / u**2, lambda u: -2 / u**3, definite, 0.05, ""),
 }  # fmt: skip
 
 
-def translations(state: State, U: Array, G: Array, tolerance: float) -> Iterator[Guess]:
+def translations(table: ReducedTable, U: Array, G: Array, tolerance: float) -> Iterator[Guess]:
     """Pairs that enter as a sum or difference of simple functions of each."""
     r = U.shape[1]
-    shapes = {k: s for k, s in SHAPES.items() if not ({k.split()[0]} & state.forbidden)}
-    usable = [[k for k, s in shapes.items() if s[2](state.U[:, i])] for i in range(r)]
+    shapes = {k: s for k, s in SHAPES.items() if s[4] not in table.forbidden}
+    usable = [[k for k, s in shapes.items() if s[2](table.U[:, i])] for i in range(r)]
     slopes = [{k: SHAPES[k][1](U[:, i]) for k in usable[i]} for i in range(r)]
     for i, j in itertools.combinations(range(r), 2):
         for a, b in itertools.product(usable[i], usable[j]):
@@ -173,7 +184,7 @@ def translations(state: State, U: Array, G: Array, tolerance: float) -> Iterator
                 for value, extra in _ratios(s, tolerance):
                     yield Guess(
                         violation + cost + extra,
-                        lambda i=i, j=j, a=a, b=b, s=value: _joined(state, i, j, a, b, s),  # type: ignore[misc]
+                        lambda i=i, j=j, a=a, b=b, s=value: _joined(table, i, j, a, b, s),  # type: ignore[misc]
                     )
 
 
@@ -189,21 +200,23 @@ def _ratios(s: float, tolerance: float) -> Iterator[tuple[sp.Expr, float]]:
     yield sp.Float(s, 15), free
 
 
-def _joined(state: State, i: int, j: int, a: str, b: str, s: sp.Expr) -> State:
-    new = SHAPES[a][0](state.U[:, i]) + float(s) * SHAPES[b][0](state.U[:, j])
-    expression = SHAPES[a][0](state.variables[i]) + s * SHAPES[b][0](state.variables[j])
-    rest = [k for k in range(state.U.shape[1]) if k not in (i, j)]
-    return state.reduced(
-        np.column_stack([new, state.U[:, rest]]),
-        (expression, *(state.variables[k] for k in rest)),
-        f"{state.variables[i]} and {state.variables[j]} enter as {expression} only",
+def _joined(table: ReducedTable, i: int, j: int, a: str, b: str, s: sp.Expr) -> ReducedTable:
+    new = SHAPES[a][0](table.U[:, i]) + float(s) * SHAPES[b][0](table.U[:, j])
+    expression = SHAPES[a][0](table.variables[i]) + s * SHAPES[b][0](table.variables[j])
+    rest = [k for k in range(table.U.shape[1]) if k not in (i, j)]
+    return table.reduced(
+        np.column_stack([new, table.U[:, rest]]),
+        (expression, *(table.variables[k] for k in rest)),
+        Joined((table.variables[i], table.variables[j]), expression),
     )
 
 
 WEIGHTS = {2: (1.0, -1.0, 2.0, -2.0, 0.5, -0.5), 3: (1.0, -1.0, 2.0, -2.0), 4: (1.0, -1.0)}
 
 
-def scalings(state: State, f: Array, L: Array, size: int, tolerance: float) -> Iterator[Guess]:
+def scalings(
+    table: ReducedTable, f: Array, L: Array, size: int, tolerance: float
+) -> Iterator[Guess]:
     """Groups with sum w_i u_i f_i = k f for small w: one variable can be divided out.
 
     The weights are enumerated, not solved for and rounded: under noise 4/3 fits as well as 1.
@@ -227,13 +240,15 @@ def scalings(state: State, f: Array, L: Array, size: int, tolerance: float) -> I
                 cost = 0.01 * float(sum(abs(v) + v.q for v in exact.values()))
                 yield Guess(
                     violation + cost,
-                    lambda exact=exact, k=k: divide_out(state, exact, k),  # type: ignore[misc]
+                    lambda exact=exact, k=k: divide_out(table, exact, k),  # type: ignore[misc]
                 )
 
 
-def divide_out(state: State, weights: dict[int, sp.Rational], k: sp.Rational) -> State | None:
+def divide_out(
+    table: ReducedTable, weights: dict[int, sp.Rational], k: sp.Rational
+) -> ReducedTable | None:
     """The table with one variable of the group used as the unit of the others."""
-    pivots = [p for p in weights if definite(state.U[:, p])]
+    pivots = [p for p in weights if definite(table.U[:, p])]
     if not pivots:
         return None
 
@@ -242,138 +257,124 @@ def divide_out(state: State, weights: dict[int, sp.Rational], k: sp.Rational) ->
         return float(sum(v.q for v in powers) + (k / weights[p]).q + abs(k / weights[p]) / 100)
 
     p = min(pivots, key=cost)
-    unit, base = state.U[:, p], state.variables[p]
+    unit, base = table.U[:, p], table.variables[p]
     if unit[0] < 0:
         unit, base = -unit, -base
     columns, expressions = [], []
-    for i, e in enumerate(state.variables):
+    for i, e in enumerate(table.variables):
         if i == p:
             continue
         power = -weights.get(i, sp.Integer(0)) / weights[p]
-        columns.append(state.U[:, i] * unit ** float(power))
+        columns.append(table.U[:, i] * unit ** float(power))
         expressions.append(sp.powsimp(e * base**power, force=True))
     power = k / weights[p]
-    divided = state.divided(unit ** float(power), base**power) if power != 0 else state
-    U = np.column_stack(columns) if columns else np.zeros((len(state.y), 0))
-    others = ", ".join(str(state.variables[i]) for i in weights if i != p)
-    note = f"{base} sets the scale of {others}"
-    if power != 0:
-        note += f" and enters as the factor {base**power}"
-    return divided.reduced(U, tuple(expressions), note)
+    divided = table.divided(unit ** float(power), base**power) if power != 0 else table
+    U = np.column_stack(columns) if columns else np.zeros((len(table.y), 0))
+    others = tuple(table.variables[i] for i in weights if i != p)
+    return divided.reduced(U, tuple(expressions), Scaled(base, others, base**power))
 
 
-WEAK = 0.25  # a column with less than this share of the strongest slope may not matter
-MANY = 3  # so many weak columns are worth a look
-GAIN = 0.97  # a column must bring the leave-one-out error down to this
-COLUMNS = 150  # of the surrogates that are compared
-
-
-def relevant(state: State, deadline: float) -> State:
+def relevant(table: ReducedTable, deadline: float) -> ReducedTable:
     """The table without the columns that bring nothing, or as it is."""
-    state = state if state.surrogate is not None else state.fitted()
-    r = state.U.shape[1]
-    if r <= MANY or state.surrogate is None:
-        return state
-    slopes = state.surrogate.gradients() * state.weight[:, None] * state.U.std(0)
+    table = table if table.surrogate is not None else table.fitted()
+    r = table.U.shape[1]
+    if r <= WEAK_COLUMNS or table.surrogate is None:
+        return table
+    slopes = table.surrogate.gradients() * table.weight[:, None] * table.U.std(0)
     strength = np.sqrt(np.mean(slopes**2, axis=0))
-    if (strength < WEAK * strength.max()).sum() < MANY:
-        return state
-    chosen, error = _forward(state, deadline)
-    if not chosen or len(chosen) == r or error > 1.02 * state.loo * state.spread:
-        return state
-    gone = [str(state.variables[i]) for i in range(r) if i not in chosen]
+    if (strength < WEAK_SLOPE * strength.max()).sum() < WEAK_COLUMNS:
+        return table
+    chosen, error = _forward(table, deadline)
+    if not chosen or len(chosen) == r or error > 1.02 * table.loo * table.spread:
+        return table
+    gone = tuple(table.variables[i] for i in range(r) if i not in chosen)
     kept = sorted(chosen)
-    note = f"{', '.join(gone)} {'does' if len(gone) == 1 else 'do'} not matter"
-    return state.reduced(state.U[:, kept], tuple(state.variables[i] for i in kept), note).fitted()
+    variables = tuple(table.variables[i] for i in kept)
+    return table.reduced(table.U[:, kept], variables, Idle(gone)).fitted()
 
 
-def _forward(state: State, deadline: float) -> tuple[list[int], float]:
+def _forward(table: ReducedTable, deadline: float) -> tuple[list[int], float]:
     """Columns added one at a time (or two, where no single one helps) while the error falls."""
 
     def error(columns: list[int]) -> float:
-        fitted = fit_surrogate(state.U[:, columns], state.f, state.weight, COLUMNS)
+        fitted = fit_surrogate(table.U[:, columns], table.f, table.weight, COMPARED_TERMS)
         return fitted.loo if fitted is not None else np.inf
 
-    w2 = state.weight**2
-    centre = np.sum(w2 * state.f) / np.sum(w2)
-    best = float(np.sqrt(np.mean(w2 * (state.f - centre) ** 2)))
+    w2 = table.weight**2
+    centre = np.sum(w2 * table.f) / np.sum(w2)
+    best = float(np.sqrt(np.mean(w2 * (table.f - centre) ** 2)))
     chosen: list[int] = []
     while len(chosen) < 8 and time.monotonic() < deadline:
-        rest = [i for i in range(state.U.shape[1]) if i not in chosen]
+        rest = [i for i in range(table.U.shape[1]) if i not in chosen]
         trials = [(error([*chosen, i]), [i]) for i in rest]
-        if min(trials, default=(np.inf, []))[0] > GAIN * best and len(chosen) < 2:
+        if min(trials, default=(np.inf, []))[0] > COLUMN_GAIN * best and len(chosen) < 2:
             pairs = itertools.islice(itertools.combinations(rest, 2), 120)
             trials += [(error([*chosen, i, j]), [i, j]) for i, j in pairs]
         least, new = min(trials, default=(np.inf, []))
-        if least > GAIN * best:
+        if least > COLUMN_GAIN * best:
             break
         best, chosen = least, chosen + new
     return chosen, best
 
 
-SLACK = 1.08  # a reduced table may have so many times the leave-one-out error of the one before
-POOR = 0.02  # leave-one-out error of a surrogate whose slopes are rough guides
-FLOOR = 1e-8  # below this error any reduction is taken as exact
-
-
-def reduce_table(state: State, deadline: float) -> list[State]:
+def reduce_table(table: ReducedTable, deadline: float) -> list[ReducedTable]:
     """The chain of ever smaller tables, the given one (fitted) first."""
-    state = relevant(state, deadline)
-    chain = [state]
-    while state.U.shape[1] and time.monotonic() < deadline:
-        found = _best_reduction(state, deadline)
+    table = relevant(table, deadline)
+    chain = [table]
+    while table.U.shape[1] and time.monotonic() < deadline:
+        found = _best_reduction(table, deadline)
         if found is None:
             break
-        state = found
-        chain.append(state)
+        table = found
+        chain.append(table)
     return chain
 
 
-def _best_reduction(state: State, deadline: float) -> State | None:
+def _best_reduction(table: ReducedTable, deadline: float) -> ReducedTable | None:
     """The first symmetry that holds; of a poor surrogate, the one that holds best."""
-    allowed = max(SLACK * state.loo, FLOOR)
-    poor, kept = state.loo > POOR, []
-    for guess in guesses(state):
+    allowed = max(REDUCED_SLACK * table.loo, EXACT_REDUCTION)
+    poor, kept = table.loo > POOR_SURROGATE, []
+    for guess in guesses(table):
         if time.monotonic() > deadline:
             break
         trial = guess.make()
         if trial is None or not np.isfinite(trial.U).all() or not np.isfinite(trial.f).all():
             continue
         seen = sp.Add(trial.wrap, *trial.variables, evaluate=False)
-        if not permitted(seen, state.forbidden):
+        if not permitted(seen, table.forbidden):
             continue
         trial = trial.fitted(hopeless=30 * allowed)
         if trial.loo <= allowed:
             kept.append(trial)
-            if not poor or len(kept) == 10 or trial.loo < 0.2 * state.loo:
+            if not poor or len(kept) == 10 or trial.loo < 0.2 * table.loo:
                 break
     return min(kept, key=lambda t: t.loo, default=None)
 
 
-def guesses(state: State) -> Iterator[Guess]:
+def guesses(table: ReducedTable) -> Iterator[Guess]:
     """Symmetries to try, the most telling first."""
-    if state.surrogate is None:
+    if table.surrogate is None:
         return
-    rows = state.surrogate.interior()
-    weight = state.weight[rows, None]
-    f = state.surrogate.values()[rows, None] * weight
-    G = state.surrogate.gradients()[rows] * weight
-    U = state.U[rows]
+    rows = table.surrogate.interior()
+    weight = table.weight[rows, None]
+    f = table.surrogate.values()[rows, None] * weight
+    G = table.surrogate.gradients()[rows] * weight
+    U = table.U[rows]
     # a poor surrogate: more is tried, and the refit decides
-    tolerance = min(0.8, max(0.3, 8 * state.loo))
-    factors = power_factors(state, f[:, 0], U * G, tolerance)
+    tolerance = min(0.8, max(0.3, 8 * table.loo))
+    factors = power_factors(table, f[:, 0], U * G, tolerance)
     # of a poor surrogate one factor at a time: its slopes are not good enough for all at once
-    for whole in (False, True) if state.loo < POOR else ():
+    for whole in (False, True) if table.loo < POOR_SURROGATE else ():
         some = [t for t in factors if not whole or t[2].is_Integer]
         if len({t[1] for t in some}) > 1 and (not whole or some != factors):
-            yield Guess(0, lambda some=some: drop_factors(state, some))  # type: ignore[misc]
+            yield Guess(0, lambda some=some: drop_factors(table, some))  # type: ignore[misc]
     for one in factors:
-        yield Guess(one[0], lambda one=one: drop_factors(state, [one]))  # type: ignore[misc]
-    others = sorted(translations(state, U, G, tolerance), key=lambda g: g.violation)[:5]
+        yield Guess(one[0], lambda one=one: drop_factors(table, [one]))  # type: ignore[misc]
+    others = sorted(translations(table, U, G, tolerance), key=lambda g: g.violation)[:5]
     for size in (2, 3, 4):
-        found = scalings(state, f[:, 0], U * G, size, tolerance)
+        found = scalings(table, f[:, 0], U * G, size, tolerance)
         others += sorted(found, key=lambda g: g.violation)[:4]
-    for shifted in offset_factors(state, f[:, 0], U * G, weight[:, 0], tolerance)[:2]:
+    for shifted in offset_factors(table, f[:, 0], U * G, weight[:, 0], tolerance)[:2]:
         # with a free number more it fits more easily, so that it comes after its equals
-        others.append(Guess(shifted[0] + 0.1, lambda s=shifted: drop_offset(state, *s[1:])))  # type: ignore[misc]
+        others.append(Guess(shifted[0] + 0.1, lambda s=shifted: drop_offset(table, *s[1:])))  # type: ignore[misc]
     yield from sorted(others, key=lambda g: g.violation)

@@ -10,7 +10,8 @@ import numpy as np
 import sympy as sp
 
 from ..._core.types import Array
-from ._state import State
+from .._thresholds import EXACT_REDUCTION, SPLIT_SLACK
+from ._reduced_table import ReducedTable
 from ._surrogate import Basis, definite, leave_one_out, top_degree
 from ._vocabulary import LINKS, SLOPES, Link
 
@@ -26,13 +27,13 @@ class Split:
     loo: float
 
 
-def interactions(state: State, link: Link | None) -> Array:
+def interactions(table: ReducedTable, link: Link | None) -> Array:
     """How much each pair of variables has to say together about g(f), in units of y's spread.
 
     Without a link: how far f is from a product of functions of the two.
     """
-    s = state.surrogate
-    r = state.U.shape[1]
+    s = table.surrogate
+    r = table.U.shape[1]
     if s is None or r < 2:
         return np.zeros((r, r))
     rows = s.interior()
@@ -43,12 +44,12 @@ def interactions(state: State, link: Link | None) -> Array:
         else:
             first, second = (d(f) for d in SLOPES[link.name])
         mixed = first[:, None, None] * H + second[:, None, None] * G[:, :, None] * G[:, None, :]
-        weight = state.weight[rows]
+        weight = table.weight[rows]
         if link is not None:
             weight = weight / np.maximum(np.abs(first), 1e-300)
         size = np.sqrt(np.mean((mixed * weight[:, None, None]) ** 2, axis=0))
-    spread = state.U.std(0)
-    out: Array = size * spread[:, None] * spread[None, :] / state.spread
+    spread = table.U.std(0)
+    out: Array = size * spread[:, None] * spread[None, :] / table.spread
     np.fill_diagonal(out, 0.0)
     return np.where(np.isfinite(out), out, np.inf)
 
@@ -87,77 +88,79 @@ def _component(linked: np.ndarray, start: int) -> set[int]:
     return found
 
 
-def sums(state: State, names: Sequence[str], slack: float = 1.1) -> Iterator[Split]:
+def sums(table: ReducedTable, names: Sequence[str]) -> Iterator[Split]:
     """Cuts of g(y) into a sum, or of y into a product, of two parts, the surest first."""
-    noise = state.loo * state.spread / np.maximum(state.weight, 1e-300)
+    noise = table.loo * table.spread / np.maximum(table.weight, 1e-300)
     # per variable a table of two or more; a poor surrogate tries more
-    tolerance = min(0.5, max(0.1, 10 * state.loo))
+    tolerance = min(0.5, max(0.1, 10 * table.loo))
     tried = []
     for link in (None, *(LINKS[name] for name in names if name != "log y")):
-        if link is not None and link.function and link.function in state.forbidden:
+        if link is not None and link.function and link.function in table.forbidden:
             continue
-        if link is not None and not link.allowed(state.f, noise):
+        if link is not None and not link.allowed(table.f, noise):
             continue
-        if link is not None and not link.inside(state.f).all():
+        if link is not None and not link.inside(table.f).all():
             continue
-        strength = interactions(state, link)
+        strength = interactions(table, link)
         for left, right in itertools.islice(groupings(strength, tolerance), 3):
             tried.append((float(strength[np.ix_(left, right)].max()), link, left, right))
     tried.sort(key=lambda t: t[0])
-    allowed = max(slack * state.loo, 1e-8)
+    allowed = max(SPLIT_SLACK * table.loo, EXACT_REDUCTION)
     for _, link, left, right in tried[:8]:
         if link is None:
-            part, loo = _fit_product(state, left, right)
+            part, loo = _fit_product(table, left, right)
         else:
-            part, loo = _fit_sum(state.linked(link), left, right)
+            part, loo = _fit_sum(table.linked(link), left, right)
         if loo <= allowed:
             yield Split(link, left, right, part, loo)
 
 
-def _fit_sum(state: State, left: Sequence[int], right: Sequence[int]) -> tuple[Array, float]:
+def _fit_sum(table: ReducedTable, left: Sequence[int], right: Sequence[int]) -> tuple[Array, float]:
     """The right part of a sum of smooth functions of both groups, and its leave-one-out error."""
-    best: tuple[float, Array] = (np.inf, np.zeros(len(state.y)))
-    budget = max(6, min(300, len(state.y) // 4))
+    best: tuple[float, Array] = (np.inf, np.zeros(len(table.y)))
+    budget = max(6, min(300, len(table.y) // 4))
     for columns in sorted({min(c, budget) for c in (8, 20, 45, 110, 300)}):
-        for logs in _logs(state, left, right):
-            A, B = (_columns(state.U[:, g], columns, logs) for g in (left, right))
+        for logs in _logs(table, left, right):
+            A, B = (_columns(table.U[:, g], columns, logs) for g in (left, right))
             M = np.column_stack([A, B[:, 1:]])
-            if M.shape[1] > len(state.y) // 2:
+            if M.shape[1] > len(table.y) // 2:
                 continue
-            loo, theta = leave_one_out(M * state.weight[:, None], state.f * state.weight)
+            loo, theta = leave_one_out(M * table.weight[:, None], table.f * table.weight)
             if loo < best[0]:
                 best = (loo, B[:, 1:] @ theta[A.shape[1] :])
-    return best[1], best[0] / state.spread
+    return best[1], best[0] / table.spread
 
 
-def _fit_product(state: State, left: Sequence[int], right: Sequence[int]) -> tuple[Array, float]:
+def _fit_product(
+    table: ReducedTable, left: Sequence[int], right: Sequence[int]
+) -> tuple[Array, float]:
     """The right factor of a product of smooth functions of both groups, by turns."""
-    best: tuple[float, Array] = (np.inf, np.ones(len(state.y)))
-    budget = max(6, min(300, len(state.y) // 4))
-    b = state.f * state.weight
+    best: tuple[float, Array] = (np.inf, np.ones(len(table.y)))
+    budget = max(6, min(300, len(table.y) // 4))
+    b = table.f * table.weight
     for columns in sorted({min(c, budget) for c in (8, 20, 45, 110, 300)}):
-        for logs in _logs(state, left, right):
-            A, B = (_columns(state.U[:, g], columns, logs) for g in (left, right))
+        for logs in _logs(table, left, right):
+            A, B = (_columns(table.U[:, g], columns, logs) for g in (left, right))
             if max(A.shape[1], B.shape[1]) > len(b) // 2:
                 continue
             h, loo = best[1], np.inf  # from the coarser fit: from nothing it takes many turns
             for _ in range(12):
-                _, theta = leave_one_out(A * (h * state.weight)[:, None], b)
+                _, theta = leave_one_out(A * (h * table.weight)[:, None], b)
                 g = A @ theta
                 before = loo
-                loo, theta = leave_one_out(B * (g * state.weight)[:, None], b)
+                loo, theta = leave_one_out(B * (g * table.weight)[:, None], b)
                 h = B @ theta
                 if not loo < 0.9 * before:
                     break
             if loo < best[0]:
                 best = (loo, h)
-        if columns >= 45 and best[0] > 0.5 * state.spread:
+        if columns >= 45 and best[0] > 0.5 * table.spread:
             break
-    return best[1], best[0] / state.spread
+    return best[1], best[0] / table.spread
 
 
-def _logs(state: State, left: Sequence[int], right: Sequence[int]) -> list[bool]:
-    positive = all(definite(state.U[:, i]) for i in (*left, *right))
+def _logs(table: ReducedTable, left: Sequence[int], right: Sequence[int]) -> list[bool]:
+    positive = all(definite(table.U[:, i]) for i in (*left, *right))
     return [False, True] if positive else [False]
 
 
@@ -197,25 +200,23 @@ class Varying:
     loo: float
 
 
-def varying(
-    state: State, forbidden: frozenset[str] = frozenset(), slack: float = 1.1
-) -> Iterator[Varying]:
+def varying(table: ReducedTable, forbidden: frozenset[str] = frozenset()) -> Iterator[Varying]:
     """Splits of this kind that fit no worse than a free surrogate, the best first."""
-    r = state.U.shape[1]
+    r = table.U.shape[1]
     if r < 2:
         return
-    allowed = max(slack * state.loo, 1e-8)
+    allowed = max(SPLIT_SLACK * table.loo, EXACT_REDUCTION)
     found = []
     for i in range(r):
         rest = [k for k in range(r) if k != i]
-        u = state.U[:, i]
+        u = table.U[:, i]
         for cost, names in enumerate(SETS):
             if not all(_usable(name, u, forbidden) for name in names):
                 continue
             phis = [PHI[name][0](u) for name in names]
-            loo, others = _fit(state, rest, phis)
+            loo, others = _fit(table, rest, phis)
             if loo <= allowed:
-                e = PHI[names[-1]][1](state.variables[i])
+                e = PHI[names[-1]][1](table.variables[i])
                 split = Varying(i, phis[-1], e, others, len(names) == 1, loo)
                 found.append((loo, cost, split))
     # of those that fit to rounding or to the noise, the simplest
@@ -229,23 +230,23 @@ def _usable(name: str, u: Array, forbidden: frozenset[str]) -> bool:
         return False
     if (name in DEFINITE and not definite(u)) or (name in POSITIVE and not (u > 0).all()):
         return False
-    return not (name.startswith("exp") and np.abs(u).max() > 30)
+    return not (PHI[name][2] == "exp" and np.abs(u).max() > 30)
 
 
-def _fit(state: State, rest: Sequence[int], phis: Sequence[Array]) -> tuple[float, Array]:
+def _fit(table: ReducedTable, rest: Sequence[int], phis: Sequence[Array]) -> tuple[float, Array]:
     """Leave-one-out error, and the smooth parts without that of the last function."""
-    n = len(state.y)
+    n = len(table.y)
     best: tuple[float, Array] = (np.inf, np.zeros(n))
     for columns in (8, 20, 45, 110):
         if (1 + len(phis)) * columns > n // 3:
             break
-        for logs in (False, True) if all(definite(state.U[:, k]) for k in rest) else (False,):
-            A = _columns(state.U[:, rest], columns, logs)
+        for logs in (False, True) if all(definite(table.U[:, k]) for k in rest) else (False,):
+            A = _columns(table.U[:, rest], columns, logs)
             M = np.column_stack([A, *(A * phi[:, None] for phi in phis)])
-            loo, theta = leave_one_out(M * state.weight[:, None], state.f * state.weight)
+            loo, theta = leave_one_out(M * table.weight[:, None], table.f * table.weight)
             if loo < best[0]:
                 k = A.shape[1] * len(phis)
                 best = (loo, M[:, :k] @ theta[:k])
-        if columns >= 20 and best[0] > 0.3 * state.spread:
+        if columns >= 20 and best[0] > 0.3 * table.spread:
             break
-    return best[0] / state.spread, best[1]
+    return best[0] / table.spread, best[1]

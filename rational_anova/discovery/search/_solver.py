@@ -2,38 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+import sympy as sp
 
-from ._candidate import EXACT, Candidate
-from ._judge import Search, adequate, constant, finished, judged, polished, settled
+from .._route import LinearIn, Linked, Separated
+from .._thresholds import DEEPEST, EXACT, PATIENCE
+from ._candidate import Candidate
+from ._judge import adequate, constant, finished, judged, polished, settled
 from ._rates import scanned_rates
 from ._reduce import hidden_factors, reduce_table
+from ._reduced_table import ReducedTable
 from ._separate import sums, varying
 from ._stages import lifts, null_space, rational_terms
-from ._state import State
 from ._surrogate import definite
-from ._template import Template
+from ._template import Data, Template
 from ._vocabulary import LINKS, USUAL
 
-DEEP = 3  # how often a table may be cut into parts
-PATIENCE = 5.0  # seconds for simpler laws, once one at the level of the noise is there
+
+@dataclass
+class Counter:
+    """How many formulas were weighed."""
+
+    candidates: int = 0
 
 
-def solve(state: State, search: Search, depth: int = 0) -> list[Template]:
+@dataclass
+class Search:
+    """What a search may use; the deadline may move nearer while it runs."""
+
+    data: Data
+    deadline: float
+    counter: Counter
+    forbidden: frozenset[str] = frozenset()
+    report: Callable[[str], None] = lambda text: None
+
+    work: float = np.inf  # the same in seconds of this thread's own work
+
+    @property
+    def over(self) -> bool:
+        """Return whether the time is up."""
+        return time.monotonic() > self.deadline or time.thread_time() > self.work
+
+    def hurry(self, seconds: float) -> None:
+        """Give the search so many seconds of work; a busy machine may take them longer."""
+        self.work = min(self.work, time.thread_time() + seconds)
+        self.deadline = min(self.deadline, time.monotonic() + 4 * seconds)
+
+    def share(self, part: float) -> Search:
+        """The same with a part of the time that is left."""
+        now = time.monotonic()
+        return replace(self, deadline=now + part * (self.deadline - now))
+
+
+def solve(table: ReducedTable, search: Search, depth: int = 0) -> list[Template]:
     """Laws for one table, the best first; at most a dozen."""
     search = replace(search)  # its own deadline
-    chain = reduce_table(state, search.share(0.5).deadline)
+    chain = reduce_table(table, search.share(0.5).deadline)
     final = chain[-1]
     noise = max(min(s.loo for s in chain), 1e-15)
     pool: list[Candidate] = []
     found: list[Template] = []
     patient = False
-    tables = [final, *[s for s in chain[-2::-1] if s.U.shape[1] != final.U.shape[1]][:1]]
-    for table in tables:
-        for name, stage in stages(table, search, noise, depth):
+    looked_at = [final, *[s for s in chain[-2::-1] if s.U.shape[1] != final.U.shape[1]][:1]]
+    for reduced in looked_at:
+        for name, stage in stages(reduced, search, noise, depth):
             search.report(name)
             if callable(stage):
                 found += stage()
@@ -42,10 +78,10 @@ def solve(state: State, search: Search, depth: int = 0) -> list[Template]:
                 search.counter.candidates += len(new)
                 pool += new
             pool, done = judged(pool, noise)
-            found += polished(pool, found, search)
+            found += polished(pool, found, search.data)
             found.sort(key=lambda t: t.score)
             if done or (found and settled(found[0], noise)):
-                return finished(pool, found, search)
+                return finished(pool, found, search.data, search.forbidden)
             if not patient and adequate(pool, found, noise):
                 # a law at the noise: others may be simpler, but not better, so no long search
                 patient = True
@@ -54,95 +90,94 @@ def solve(state: State, search: Search, depth: int = 0) -> list[Template]:
                 break
         if search.over or patient:
             break
-    return finished(pool, found, search)
+    return finished(pool, found, search.data, search.forbidden)
 
 
 def stages(
-    state: State, search: Search, noise: float, depth: int
+    table: ReducedTable, search: Search, noise: float, depth: int
 ) -> Iterator[tuple[str, Iterator[Candidate] | Callable[[], list[Template]]]]:
     """Names and candidates of the stages, the cheapest first."""
-    r, deadline, forbidden = state.U.shape[1], search.deadline, search.forbidden
+    r, deadline, forbidden = table.U.shape[1], search.deadline, search.forbidden
     if r == 0:
-        yield "power law", iter([constant(state)])
+        yield "power law", iter([constant(table)])
         return
     if noise < 1e-5:
-        yield "rational projection", null_space(state)
-    yield "few terms", rational_terms(state, USUAL, deadline)
-    parts = r >= 2 and depth < DEEP
-    if depth < DEEP:
-        yield "links", lambda: hidden(state, search.share(0.5), depth)
+        yield "rational projection", null_space(table)
+    yield "few terms", rational_terms(table, USUAL, deadline)
+    parts = r >= 2 and depth < DEEPEST
+    if depth < DEEPEST:
+        yield "links", lambda: hidden(table, search.share(0.5), depth)
     if parts:
-        yield "parts", lambda: separated(state, search.share(0.6), depth)
+        yield "parts", lambda: separated(table, search.share(0.6), depth)
     if r <= 2:
-        yield "lifts", lifts(state, USUAL, deadline, forbidden)
-    if r == 1 and not definite(state.U[:, 0]) and (state.U[:, 0] != 0).all():
+        yield "lifts", lifts(table, USUAL, deadline, forbidden)
+    if r == 1 and not definite(table.U[:, 0]) and (table.U[:, 0] != 0).all():
         for k in (2, 1):  # no negative powers of what changes sign: the target takes them
-            over = state.divided(state.U[:, 0] ** -k, state.variables[0] ** -k)
+            over = table.divided(table.U[:, 0] ** -k, table.variables[0] ** -k)
             yield "lifts", lifts(over, ("y",), deadline, forbidden)
     if parts:
-        yield "varying coefficients", lambda: by_coefficients(state, search.share(0.6), depth)
+        yield "varying coefficients", lambda: by_coefficients(table, search.share(0.6), depth)
     if r <= 2:
-        for family in scanned_rates(state, USUAL[:4], deadline, forbidden):
+        for family in scanned_rates(table, USUAL[:4], deadline, forbidden):
             yield "rates", family
     rare = [n for n in LINKS if n not in USUAL]
     if r <= 4:
-        yield "lifts", lifts(state, list(LINKS) if r > 2 else rare, deadline, forbidden)
+        yield "lifts", lifts(table, list(LINKS) if r > 2 else rare, deadline, forbidden)
 
 
-def hidden(state: State, search: Search, depth: int) -> list[Template]:
+def hidden(table: ReducedTable, search: Search, depth: int) -> list[Template]:
     """Laws g(y) = u^a (...), where the power factor shows only once the link is taken."""
-    if "seen as" in " ".join(state.route[-1:]):
+    if table.route and isinstance(table.route[-1], Linked):
         return []
-    noise = state.loo * state.spread / np.maximum(state.weight, 1e-300)
-    limit = min(0.1, max(0.01, 3 * state.loo))
-    plain = hidden_factors(state, LINKS["y"])
+    noise = table.loo * table.spread / np.maximum(table.weight, 1e-300)
+    limit = min(0.1, max(0.01, 3 * table.loo))
+    plain = hidden_factors(table, LINKS["y"])
     tried = []
     for name in LINKS:
         link = LINKS[name]
-        if {link.function} & state.forbidden:
+        if {link.function} & table.forbidden:
             continue
-        if link.signed or name in ("y", "1/y") or not link.allowed(state.f, noise):
+        if link.signed or name in ("y", "1/y") or not link.allowed(table.f, noise):
             continue  # powers and logs of a power factor are power factors themselves
-        if link.inside(state.f).all():
-            tried.append((hidden_factors(state, link), link))
+        if link.inside(table.f).all():
+            tried.append((hidden_factors(table, link), link))
     tried.sort(key=lambda t: t[0])
     out: list[Template] = []
     for violation, link in tried[:2]:
         if violation > limit or violation > 0.5 * plain or search.over:
             break
-        out += solve(state.linked(link), search.share(0.6), depth + 1)
+        out += solve(table.linked(link), search.share(0.6), depth + 1)
         if any(t.error < EXACT for t in out):
             break
     return out
 
 
-def separated(state: State, search: Search, depth: int) -> list[Template]:
+def separated(table: ReducedTable, search: Search, depth: int) -> list[Template]:
     """Laws that are sums (or, of log y, products) of laws of fewer variables."""
     out: list[Template] = []
-    for split in sums(state, list(LINKS)):
+    for split in sums(table, list(LINKS)):
         if search.over:
             break
         product = split.link is None
-        seen = state if split.link is None else state.linked(split.link)
-        rows = np.arange(len(state.y))
+        seen = table if split.link is None else table.linked(split.link)
+        rows = np.arange(len(table.y))
         if product:
             rows = np.flatnonzero(np.abs(split.part) > 0.05 * np.abs(split.part).max())
-            target = state.f[rows] / split.part[rows]
-            weight = state.weight[rows] * np.abs(split.part[rows])
+            target = table.f[rows] / split.part[rows]
+            weight = table.weight[rows] * np.abs(split.part[rows])
         else:
             target, weight = seen.f - split.part, seen.weight
         share = search.share(0.5)
-        for law in solve_part(state, split.left, target, weight, share, depth, rows)[:2]:
+        for law in solve_part(table, split.left, target, weight, share, depth, rows)[:2]:
             values = law.predict(search.data)
-            rest = state.divided(values, law.law) if product else seen.lowered(values, law.law)
+            rest = table.divided(values, law.law) if product else seen.lowered(values, law.law)
             if not np.isfinite(rest.f).all():
                 continue
             right = list(split.right)
             rest = rest.reduced(
-                state.U[:, right],
-                tuple(state.variables[i] for i in right),
-                f"the {'factors' if product else 'parts'} in {_listed(state, split.left)} and in "
-                f"{_listed(state, split.right)} are separate",
+                table.U[:, right],
+                _some(table, right),
+                Separated(_some(table, split.left), _some(table, split.right), product),
             )
             out += solve(rest, search.share(0.7), depth + 1)
             if any(t.error < EXACT for t in out):
@@ -150,27 +185,27 @@ def separated(state: State, search: Search, depth: int) -> list[Template]:
     return out
 
 
-def by_coefficients(state: State, search: Search, depth: int) -> list[Template]:
+def by_coefficients(table: ReducedTable, search: Search, depth: int) -> list[Template]:
     """Laws g0(rest) + phi(u) g1(rest)."""
     out: list[Template] = []
-    for split in varying(state, search.forbidden):
+    for split in varying(table, search.forbidden):
         if search.over:
             break
-        rest = [k for k in range(state.U.shape[1]) if k != split.variable]
+        rest = [k for k in range(table.U.shape[1]) if k != split.variable]
         rows = np.flatnonzero(np.abs(split.phi) > 0.05 * np.abs(split.phi).max())
-        target = (state.f - split.others)[rows] / split.phi[rows]
-        weight = (state.weight * np.abs(split.phi))[rows]
-        laws = solve_part(state, rest, target, weight, search.share(0.5), depth, rows)
+        target = (table.f - split.others)[rows] / split.phi[rows]
+        weight = (table.weight * np.abs(split.phi))[rows]
+        laws = solve_part(table, rest, target, weight, search.share(0.5), depth, rows)
         for law in laws[:2]:
             values = law.predict(search.data) * split.phi
-            lowered = state.lowered(values, split.expression * law.law)
+            lowered = table.lowered(values, split.expression * law.law)
             if not np.isfinite(lowered.f).all():
                 continue
-            left = rest if split.alone else list(range(state.U.shape[1]))
+            left = rest if split.alone else list(range(table.U.shape[1]))
             lowered = lowered.reduced(
-                state.U[:, left],
-                tuple(state.variables[k] for k in left),
-                f"linear in {split.expression}, with coefficients in {_listed(state, rest)}",
+                table.U[:, left],
+                _some(table, left),
+                LinearIn(split.expression, _some(table, rest)),
             )
             out += solve(lowered, search.share(0.7), depth + 1)
             if any(t.error < EXACT for t in out):
@@ -179,8 +214,8 @@ def by_coefficients(state: State, search: Search, depth: int) -> list[Template]:
 
 
 def solve_part(
-    state: State,
-    group: list[int] | tuple[int, ...],
+    table: ReducedTable,
+    group: Sequence[int],
     target: np.ndarray,
     weight: np.ndarray,
     search: Search,
@@ -188,22 +223,22 @@ def solve_part(
     rows: np.ndarray | None = None,
 ) -> list[Template]:
     """Laws of one part, whose target was freed of the other part by a smooth fit."""
-    chosen = np.arange(len(state.y)) if rows is None else rows
+    chosen = np.arange(len(table.y)) if rows is None else rows
     index = list(group)
-    table = State(
+    part = ReducedTable(
         target,
-        state.U[chosen][:, index],
+        table.U[chosen][:, index],
         target.copy(),
         weight,
-        tuple(state.variables[i] for i in index),
+        _some(table, index),
         importance=weight,
-        forbidden=state.forbidden,
+        forbidden=table.forbidden,
     )
-    data = replace(search.data.rows(chosen), y=target, weight=weight, spread=table.spread)
+    data = replace(search.data.rows(chosen), y=target, weight=weight, spread=part.spread)
     if not np.isfinite(target).all():
         return []
-    return solve(table, replace(search, data=data), depth + 1)
+    return solve(part, replace(search, data=data), depth + 1)
 
 
-def _listed(state: State, group: list[int] | tuple[int, ...]) -> str:
-    return ", ".join(str(state.variables[i]) for i in group)
+def _some(table: ReducedTable, group: Sequence[int]) -> tuple[sp.Expr, ...]:
+    return tuple(table.variables[i] for i in group)

@@ -13,8 +13,7 @@ from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
 from ..._core.types import Array
-
-DEGREES = {1: 60, 2: 28}  # the highest degree for one and for two variables; 24 for more
+from .._thresholds import DEGREES, MORE_DEGREES
 
 
 @lru_cache(None)
@@ -45,14 +44,14 @@ def top_degree(variables: int, columns: int) -> int:
     """The highest total degree that needs at most so many columns."""
     degree = 1
     while math.comb(variables + degree + 1, variables) <= columns and degree < DEGREES.get(
-        variables, 24
+        variables, MORE_DEGREES
     ):
         degree += 1
     return degree
 
 
 def definite(u: Array) -> bool:
-    """Whether all values have one sign and none is zero."""
+    """Return whether all values have one sign and none is zero."""
     return bool((u > 0).all() or (u < 0).all())
 
 

@@ -9,11 +9,12 @@ from functools import cached_property, lru_cache
 import numpy as np
 import sympy as sp
 
+from ..._core.least_squares import levenberg_marquardt, standard_errors
 from ..._core.types import Array
 from ...symbols import numeric
-from ._least_squares import levenberg_marquardt, number_cost, small_sample, standard_errors
+from .._route import MadeExact, Step
+from .._thresholds import ALL_DIGITS, ROUNDING
 
-ROUNDING = 1e-13
 _PARAMETERS: list[sp.Dummy] = []  # that no column can be confused with
 
 
@@ -57,10 +58,10 @@ class Template:
     numbers: float = 0.0  # what its free numbers cost
     written: float = 0.0  # what its exact numbers cost
     rows: int = 1
-    notes: tuple[str, ...] = ()  # on the numbers that were made exact
+    exact: tuple[MadeExact, ...] = ()  # numbers that were made exact
     pinned: tuple[Pin, ...] = ()  # exact numbers that keep a symbol
     stage: str = ""
-    route: tuple[str, ...] = ()
+    route: tuple[Step, ...] = ()
 
     @classmethod
     def of(cls, law: sp.Expr, **rest: object) -> Template:
@@ -186,6 +187,41 @@ def written(expression: sp.Expr) -> float:
             return inner + 2.5 + 0.5 * (power.q - 2) + 0.5 * float(sp.log(abs(power.p)))
         return inner + 4.0
     return inner + 3.5
+
+
+def small_sample(rows: int, numbers: int) -> float:
+    """What many numbers on few rows add to the description length (the correction of AICc)."""
+    return 2.0 * numbers * (numbers + 1) / max(rows - numbers - 1, 0.5)
+
+
+def number_cost(theta: Array, errors: Array, block: int, lead: int, rows: int) -> float:
+    """What the numbers add to the description length.
+
+    A number costs log(rows), and all its digits where the data are exact; where a simple fraction
+    lies within two standard errors, only what it takes to write that. The numbers of the numerator
+    (the first `block`) may also be simple as multiples of its largest, `lead`.
+    """
+    total = 0.0
+    exact = bool((errors <= 1e-9 * np.abs(theta)).any())
+    free = ALL_DIGITS if exact else float(np.log(rows))
+    for i, (value, error) in enumerate(zip(theta, errors, strict=True)):
+        simple = simple_cost(value, 2.0 * error)
+        if i < block and i != lead:
+            ratio = value / theta[lead]
+            spread = abs(ratio) * np.hypot(error / abs(value), errors[lead] / abs(theta[lead]))
+            simple = min(simple, simple_cost(ratio, 2.0 * spread))
+        total += min(free, 2 * simple)
+    return float(total)
+
+
+def simple_cost(value: float, tolerance: float) -> float:
+    """Nats of the simplest small fraction within the tolerance."""
+    best = np.inf
+    for d in (1, 2, 3, 4, 6, 8):
+        n = round(value * d)
+        if 0 < abs(n) < 1e6 and abs(n / d - value) <= tolerance:
+            best = min(best, np.log(abs(n)) + 2 * np.log(d) + 1)
+    return best
 
 
 @lru_cache(512)

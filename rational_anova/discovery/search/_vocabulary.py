@@ -73,7 +73,7 @@ class Term:
 
     @property
     def rated(self) -> bool:
-        """Whether a rate is inside."""
+        """Return whether a rate is inside."""
         return self.atom is not None and self.atom.function != "log"
 
     def expression(self, u: Sequence[sp.Symbol], rate: sp.Expr) -> sp.Expr:
@@ -151,7 +151,7 @@ def polynomial(variables: int, degree: int) -> list[Term]:
 class Family:
     """Atoms that are tried together; `rates` are scanned in units of 1 / typical argument."""
 
-    name: str
+    kind: str  # "trig", "exp", "log", "log(1+)", "log(1-)", "sqrt(1+)", "power", "tanh", ...
     atoms: tuple[Atom, ...]
     rates: tuple[float, float] | None = None  # the range of rate * largest |argument|
 
@@ -166,39 +166,37 @@ def families(U: Array, forbidden: frozenset[str] = frozenset()) -> list[Family]:
     out: list[Family] = []
     for argument in _arguments(U):
         z = monomial(argument, U)
-        label = str(monomial_expression(argument, sp.symbols(f"u0:{r}")))
         single = sum(p != 0 for p in argument) == 1
         plain = single and sum(argument) == 1
         if np.abs(z).max() < 200 and "sin" not in forbidden and "cos" not in forbidden:
-            out.append(Family(f"trig {label}", _atoms(argument, "sin", "cos", "cos^2"), (0.3, 40)))
+            out.append(Family("trig", _atoms(argument, "sin", "cos", "cos^2"), (0.3, 40)))
         if "exp" not in forbidden:
-            out.append(Family(f"exp {label}", _atoms(argument, "exp", "exp-"), (0.05, 30)))
+            out.append(Family("exp", _atoms(argument, "exp", "exp-"), (0.05, 30)))
         if plain and "log" not in forbidden and (z > 0).all():
-            out.append(Family(f"log {label}", _atoms(argument, "log")))
+            out.append(Family("log", _atoms(argument, "log")))
         if "log" not in forbidden and (z > 0).all() and (r == 1 or not single):
-            out.append(Family(f"log(1 + {label})", _atoms(argument, "log(1+)"), (0.1, 100)))
+            out.append(Family("log(1+)", _atoms(argument, "log(1+)"), (0.1, 100)))
         if "log" not in forbidden and (z > 0).all() and z.max() < 1:
             atoms = _atoms(argument, "log(1-)") + (_atoms(argument, "log") if r == 1 else ())
-            out.append(Family(f"log(1 - {label})", atoms))
+            out.append(Family("log(1-)", atoms))
         if r == 1 and "sqrt" not in forbidden and (z > 0).all():
-            out.append(Family(f"sqrt(1 + {label})", _atoms(argument, "sqrt(1+)"), (0.1, 100)))
+            out.append(Family("sqrt(1+)", _atoms(argument, "sqrt(1+)"), (0.1, 100)))
         if plain and (z > 0).all() and "power" not in forbidden:
-            out.append(Family(f"power {label}", _atoms(argument, "power"), None))
+            out.append(Family("power", _atoms(argument, "power"), None))
         if single and abs(sum(argument)) == 1 and "tanh" not in forbidden:
             odd = ("tanh", "coth") if definite(z) else ("tanh",)
-            out.append(Family(f"tanh {label}", _atoms(argument, *odd), (0.2, 10)))
+            out.append(Family("tanh", _atoms(argument, *odd), (0.2, 10)))
     if r == 2 and "sin" not in forbidden and "cos" not in forbidden:
         both = (1.0, 1.0)
         for one in ((1.0, 0.0), (0.0, 1.0)):
-            label = str(monomial_expression(one, sp.symbols("u0:2")))
             atoms = (*_atoms(both, "cos", "sin"), *_atoms(one, "cos", "sin"))
-            out.append(Family(f"beats {label}", atoms))
+            out.append(Family("beats", atoms))
     if r == 2 and "power" not in forbidden:
         for j in (0, 1):
             for shift in (0, 1):
                 if (U[:, j] + shift > 0).all():
                     atoms = tuple(Atom(f, (1.0, 1.0), j, shift) for f in ("exp", "exp-"))
-                    out.append(Family(f"exponent {1 - j} {shift}", atoms))
+                    out.append(Family("exponent", atoms))
     return out
 
 
@@ -232,7 +230,7 @@ CLASSES = {
 
 
 def permitted(expression: sp.Expr, forbidden: frozenset[str]) -> bool:
-    """Whether an expression has none of the forbidden functions."""
+    """Return whether an expression has none of the forbidden functions."""
     if not forbidden:
         return True
     if any(expression.has(*CLASSES[name]) for name in forbidden if name in CLASSES):
@@ -267,7 +265,7 @@ class Link:
         return -1.0 if self.signed and negative else 1.0
 
     def allowed(self, f: Array, noise: Array | float = 0.0) -> bool:
-        """Whether f is inside, but for rows that noise of this size may have put outside."""
+        """Return whether f is inside, but for rows that noise of this size may have put outside."""
         inside = self.inside(f)
         if inside.all():
             return True

@@ -6,9 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..._core.types import Array
-
-ALL_DIGITS = 60.0  # twice the nats of a number that is known to the last digit
+from .types import Array
 
 
 def levenberg_marquardt(
@@ -56,11 +54,6 @@ def levenberg_marquardt(
     return theta, float(np.sqrt(cost / len(r)))
 
 
-def small_sample(rows: int, numbers: int) -> float:
-    """What many numbers on few rows add to the description length (the correction of AICc)."""
-    return 2.0 * numbers * (numbers + 1) / max(rows - numbers - 1, 0.5)
-
-
 def standard_errors(J: Array, theta: Array, error: float) -> Array:
     """Of each parameter, from the slopes and the root mean square of the residual."""
     norms = np.linalg.norm(J, axis=0)
@@ -68,33 +61,3 @@ def standard_errors(J: Array, theta: Array, error: float) -> Array:
     inverse = np.linalg.pinv(J / norms)
     out: Array = np.sqrt(np.einsum("ij,ij->i", inverse, inverse)) * error / norms
     return np.maximum(out, 1e-15 * np.abs(theta))
-
-
-def number_cost(theta: Array, errors: Array, block: int, lead: int, rows: int) -> float:
-    """What the numbers add to the description length.
-
-    A number costs log(rows), and all its digits where the data are exact; where a simple fraction
-    lies within two standard errors, only what it takes to write that. The numbers of the numerator
-    (the first `block`) may also be simple as multiples of its largest, `lead`.
-    """
-    total = 0.0
-    exact = bool((errors <= 1e-9 * np.abs(theta)).any())
-    free = ALL_DIGITS if exact else float(np.log(rows))
-    for i, (value, error) in enumerate(zip(theta, errors, strict=True)):
-        simple = simple_cost(value, 2.0 * error)
-        if i < block and i != lead:
-            ratio = value / theta[lead]
-            spread = abs(ratio) * np.hypot(error / abs(value), errors[lead] / abs(theta[lead]))
-            simple = min(simple, simple_cost(ratio, 2.0 * spread))
-        total += min(free, 2 * simple)
-    return float(total)
-
-
-def simple_cost(value: float, tolerance: float) -> float:
-    """Nats of the simplest small fraction within the tolerance."""
-    best = np.inf
-    for d in (1, 2, 3, 4, 6, 8):
-        n = round(value * d)
-        if 0 < abs(n) < 1e6 and abs(n / d - value) <= tolerance:
-            best = min(best, np.log(abs(n)) + 2 * np.log(d) + 1)
-    return best

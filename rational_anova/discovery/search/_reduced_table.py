@@ -10,6 +10,7 @@ import numpy as np
 import sympy as sp
 
 from ..._core.types import Array
+from .._route import Linked, Step
 from ._surrogate import Surrogate, fit_surrogate
 from ._vocabulary import Link
 
@@ -20,7 +21,7 @@ ALL = slice(None)
 
 
 @dataclass(frozen=True)
-class State:
+class ReducedTable:
     """Rows of a reduced table, and how the target is made of what is left."""
 
     y: Array
@@ -30,7 +31,7 @@ class State:
     variables: tuple[sp.Expr, ...]  # in the symbols of the columns
     wrap: sp.Expr = F
     unwrap: Unwrap = field(default=lambda f, rows: f, repr=False)
-    route: tuple[str, ...] = ()
+    route: tuple[Step, ...] = ()
     forbidden: frozenset[str] = frozenset()  # functions that the law may not have
     importance: Array | None = None  # of the rows; all alike where None
     surrogate: Surrogate | None = field(default=None, repr=False)
@@ -38,7 +39,7 @@ class State:
 
     @cached_property
     def negative(self) -> bool:
-        """Whether most values of the target are below zero."""
+        """Return whether most values of the target are below zero."""
         return bool(np.median(self.f) < 0)
 
     @cached_property
@@ -50,7 +51,7 @@ class State:
         mean = np.sum(w2 * self.y) / np.sum(w2)
         return float(np.sqrt(np.mean(w2 * (self.y - mean) ** 2))) or 1.0
 
-    def fitted(self, columns: int = 500, hopeless: float = np.inf) -> State:
+    def fitted(self, columns: int = 500, hopeless: float = np.inf) -> ReducedTable:
         """The same with its surrogate, and little effort where it is `hopeless`."""
         surrogate = fit_surrogate(self.U, self.f, self.weight, columns, hopeless * self.spread)
         if surrogate is None:
@@ -60,13 +61,13 @@ class State:
             loo = surrogate.loo
         return replace(self, surrogate=surrogate, loo=loo / self.spread)
 
-    def reduced(self, U: Array, variables: tuple[sp.Expr, ...], note: str) -> State:
+    def reduced(self, U: Array, variables: tuple[sp.Expr, ...], step: Step) -> ReducedTable:
         """The same target on other variables."""
         return replace(
-            self, U=U, variables=variables, route=(*self.route, note), surrogate=None, loo=np.inf
+            self, U=U, variables=variables, route=(*self.route, step), surrogate=None, loo=np.inf
         )
 
-    def divided(self, factor: Array, expression: sp.Expr) -> State:
+    def divided(self, factor: Array, expression: sp.Expr) -> ReducedTable:
         """The target divided by a known factor."""
         unwrap = self.unwrap
         return replace(
@@ -77,7 +78,7 @@ class State:
             unwrap=lambda f, rows: unwrap(f * factor[rows], rows),
         )
 
-    def lowered(self, part: Array, expression: sp.Expr) -> State:
+    def lowered(self, part: Array, expression: sp.Expr) -> ReducedTable:
         """The target without a known additive part."""
         unwrap = self.unwrap
         return replace(
@@ -87,7 +88,7 @@ class State:
             unwrap=lambda f, rows: unwrap(f + part[rows], rows),
         )
 
-    def linked(self, link: Link) -> State:
+    def linked(self, link: Link) -> ReducedTable:
         """The target seen through a link."""
         unwrap, sign = self.unwrap, link.sign(self.negative)
         return replace(
@@ -96,7 +97,7 @@ class State:
             weight=self.weight / np.maximum(np.abs(link.slope(self.f)), 1e-300),
             wrap=self.wrap.subs(F, int(sign) * link.expression(F)),
             unwrap=lambda t, rows: unwrap(sign * link.inverse(t), rows),
-            route=(*self.route, f"seen as {link.name}"),
+            route=(*self.route, Linked(link.name)),
             surrogate=None,
             loo=np.inf,
         )

@@ -1,0 +1,70 @@
+"""The numbers that the search and the finish decide by, in one place, each with its reason.
+
+Where no experiment is named, a number was set by hand while the first half of the harder laws
+(`experiments/discovery/run_harder --split tune`) was worked on; the other half was measured only.
+Errors are root mean squares relative to the spread of the target unless it says otherwise.
+"""
+
+from __future__ import annotations
+
+# -- exact or not
+EXACT = 1e-10  # an error that no approximation of few terms reaches by chance
+ROUNDING = 1e-13  # below this, errors are not told apart: a thousand roundings of float64
+
+# -- rows
+SEARCHED_ROWS = 3000  # that the search looks at
+FITTED_ROWS = 20000  # that the numbers of the law are fitted to
+FEW_ROWS = 40  # below, many laws fit as well, so that all stages are looked at
+
+# -- the surrogate, a sum of Chebyshev polynomials
+DEGREES = {1: 60, 2: 28}  # the highest degree for one and for two variables ...
+MORE_DEGREES = 24  # ... and for more
+
+# -- columns that do not matter; experiments/discovery/irrelevant measures it
+WEAK_SLOPE = 0.25  # a column with less than this share of the strongest slope may not matter
+WEAK_COLUMNS = 3  # so many weak columns are worth a look
+COLUMN_GAIN = 0.97  # a column must bring the leave-one-out error down to this
+COMPARED_TERMS = 150  # of the surrogates that are compared for it
+
+# -- symmetries and parts
+REDUCED_SLACK = 1.08  # by so much the leave-one-out error may grow with a symmetry ...
+SPLIT_SLACK = 1.1  # ... and with a cut into parts
+POOR_SURROGATE = 0.02  # leave-one-out error of a surrogate whose slopes are rough guides
+EXACT_REDUCTION = 1e-8  # below this error any reduction is taken as exact
+DEEPEST = 3  # how often a table may be cut into parts
+
+# -- stages
+NULL_SPACE_TERMS = 160  # columns of a null space
+SCAN_ROWS = 200  # that the scan of rates looks at
+SCAN_KEPT = {1: 3, 2: 6, 3: 4}  # supports of each size that are refined
+SCAN_PROMISING = 120  # supports whose rates are sharpened
+PATIENCE = 5.0  # seconds for simpler laws, once one at the level of the noise is there
+
+# -- numbers
+ALL_DIGITS = 60.0  # twice the nats of a number that is known to the last digit: 2 log(2**43)
+WRITTEN_OUT = 12  # whole numbers, halves, thirds and quarters up to this are written out
+WORSE = 6.8  # twice the log likelihood that a simpler number may cost: 2.6 standard errors squared
+
+# -- what may be called a law; experiments/discovery/nothing measures it
+COMPACT = 40  # operations of the longest formula
+FREE_NUMBERS = 6  # free numbers of the longest
+CHANCE = 10.0  # by so much, in twice the log likelihood, a law must beat a constant
+ROUGH_LAW = 0.1  # with more of the spread left over, what is left is looked at
+SHAPE = 4.5  # standard deviations: neighbours more alike than that are not so by chance
+WEAK_LAW = 0.3  # a law with more of the spread left over needs more to be believed
+
+# -- algebra: what is larger is not begun. Of the 120 tables of Feynman's equations (none and 1 % of
+# -- noise) the formulas that got shorter had 135 terms and 61 operations at most, all but one of
+# -- them 45 terms; within the limits a call takes a few tenths of a second, a second at most
+LONGEST = 120  # operations beyond which no other way to write a law is looked for
+FACTORED_TERMS = 200  # over one denominator, for common denominators, factors and roots
+CANCELLED_TERMS = 100  # ... for common divisors and for multiplying out
+PARTIAL_TERMS, PARTIAL_DEGREE = 40, 4  # ... for partial fractions; the degree of the denominator
+PROVEN_TERMS = 200  # ... for a proof that two formulas are one
+EXPANDED_TERMS = 2000  # of a sum that is multiplied out for it, without a common denominator
+SIMPLIFIED = 40  # operations of what `simplify` is asked to do in such a proof
+
+# -- noise that grows with the target
+NOISE_ROWS = 30  # of fewer rows nobody can tell
+NOISE_EVIDENCE = 12.0  # log likelihood that growing noise must gain over noise of one size
+NOISE_SHARES = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # of constant beside growing noise
