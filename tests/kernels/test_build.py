@@ -38,7 +38,7 @@ for line in sys.stdin:
         output = tempfile.TemporaryFile("w+")
         pid = os.fork()
         if not pid:
-            signal.alarm(90)
+            signal.alarm(300)
             os.dup2(output.fileno(), 1)
             os.dup2(output.fileno(), 2)
             os.environ.update(environment)
