@@ -1,5 +1,6 @@
 """The public names of the package: `__init__.py` imports each when it is first used."""
 
+from . import anova as anova
 from . import budgets as budgets
 from . import certificates as certificates
 from . import discovery as discovery

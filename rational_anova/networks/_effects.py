@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sympy
 import torch
 
 from .. import functional as F
@@ -32,6 +31,8 @@ from ..tables import input_names, read_tensor
 from ..units import RationalUnit, symbols
 
 if TYPE_CHECKING:
+    import sympy
+
     from ._ran import RAN
 
 STEPS = 128  # between quantiles; those of odd number are middles of 64 equally likely parts
