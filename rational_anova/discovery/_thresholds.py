@@ -53,9 +53,10 @@ ROUGH_LAW = 0.1  # with more of the spread left over, what is left is looked at
 SHAPE = 4.5  # standard deviations: neighbours more alike than that are not so by chance
 WEAK_LAW = 0.3  # a law with more of the spread left over needs more to be believed
 
-# -- algebra: what is larger is not begun. Of the 120 tables of Feynman's equations (none and 1 % of
-# -- noise) the formulas that got shorter had 135 terms and 61 operations at most, all but one of
-# -- them 45 terms; within the limits a call takes a few tenths of a second, a second at most
+# -- algebra: what is larger is not begun, by hand. Of some eighty tables of Feynman's equations
+# -- (none and 1 % of noise) the formulas that got shorter had 135 terms and 61 operations at most,
+# -- all but one of them 45 terms. Calls of `finish` took half a second at most; a proof by sympy's
+# -- simplify may take several.
 LONGEST = 120  # operations beyond which no other way to write a law is looked for
 FACTORED_TERMS = 200  # over one denominator, for common denominators, factors and roots
 CANCELLED_TERMS = 100  # ... for common divisors and for multiplying out
