@@ -1,11 +1,10 @@
 """`read_table`: a table from a file, or an error that says what is wrong with the file.
 
 Cells are split by `csv.reader`; three things are done by hand, since `csv.Sniffer` and
-`pandas.read_csv` do them less well. The separator: of 1,695 made-up tables the sniffer takes 23
-wrongly, mostly for decimal commas, and `_separator` 2. Rows: pandas drops cells beyond the header
-without an error, refuses an empty one, and renames a column that is there twice. Numbers: pandas
-has no argument that promises the nearest float in all its versions, and leaves a minus sign of
-typography as text.
+`pandas.read_csv` do them less well. The separator: the sniffer takes decimal commas for
+it. Rows: pandas drops cells beyond the header without an error, refuses an empty one, and renames
+a column that is there twice. Numbers: pandas has no argument that promises the nearest float in all
+its versions, and leaves a minus sign of typography as text.
 """
 
 from __future__ import annotations

@@ -176,8 +176,7 @@ class _State(NamedTuple):
 class Search:
     """Variable projection on one set of samples, for a batch of starts.
 
-    `scipy.optimize.least_squares` from each start ends at the same errors (GELU and SiLU by
-    softplus, square and sos, to four digits) in 6 to 10 times the time: it takes one start at once.
+    `scipy.optimize.least_squares` ends at the same errors, but takes one start at a time.
     """
 
     def __init__(self, form: Form, bases: list[Basis], samples: Samples, dense: Samples) -> None:
