@@ -10,7 +10,7 @@ from torch import nn
 
 
 def untouched(module: nn.Module | None, kind: type[nn.Module], watched: bool = False) -> bool:
-    """Say whether a module is exactly of a class, and nothing stands in for it or listens to it.
+    """Return whether a module is exactly of a class, and nothing stands in for it or listens to it.
 
     A short cut past a module must not pass by someone's change.
 

@@ -49,7 +49,7 @@ class Points:
 
     @property
     def enough(self) -> bool:
-        """Return whether there are points enough to tell formulas apart."""
+        """Whether there are points enough to tell formulas apart."""
         return len(self.points) >= _FEWEST
 
     def values(self, formula: sp.Expr) -> list[Any]:
@@ -246,7 +246,7 @@ class Verdict:
 
     @property
     def solved(self) -> bool:
-        """Return whether the law counts as a solution of its problem by SRBench's rule."""
+        """Whether the law counts as a solution of its problem by SRBench's rule."""
         return self.difference_constant or self.ratio_constant
 
     def __bool__(self) -> bool:

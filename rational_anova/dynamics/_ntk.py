@@ -78,7 +78,7 @@ def product(
 
 
 def closed_form(model: Any) -> bool:
-    """Say whether the formula holds: a RAN as it came, without hooks or parametrizations."""
+    """Return whether the formula holds: a RAN as it came, without hooks or parametrizations."""
     return (
         untouched(model, RAN)
         and (model.main is None or untouched(model.main, Rational1d))

@@ -69,7 +69,7 @@ def _off() -> bool:
 
 @_constant
 def _transformed() -> bool:
-    """Say whether a transform of torch.func is active."""
+    """Return whether a transform of torch.func is active."""
     return torch._C._are_functorch_transforms_active()
 
 

@@ -76,7 +76,7 @@ def _served(
     readout: Tensor | None,
     form: Form,
 ) -> bool:
-    """Say whether a kernel sends messages; all must have the dtype that it computes in."""
+    """Return whether a kernel sends messages; all must have the dtype that it computes in."""
     rows = flat(x, numerator, denominator, gate, pairs, -1)
     kernel = kernels.pick(form.spec, *rows, pairs, readout)
     return (

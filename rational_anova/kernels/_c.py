@@ -61,7 +61,7 @@ class _Spec(ctypes.Structure):
 
 
 def serves(spec: Spec) -> bool:
-    """Say whether the kernels can compute units of this form."""
+    """Return whether the kernels can compute units of this form."""
     known: bool | None = vars(spec).get("_served")
     if known is None:
         known = vars(spec)["_served"] = _serves(spec)

@@ -102,7 +102,7 @@ def attempt(kernel: Any, name: str, *arguments: Any) -> Any:
 
 
 def _wrapped(tensor: Tensor) -> bool:
-    """Say whether a tensor stands for others (of vmap, of a tracer): it has no memory to read."""
+    """Return whether a tensor stands for others (of vmap, a tracer): it has no memory to read."""
     return (
         type(tensor) not in (Tensor, torch.nn.Parameter)
         or torch._C._functorch.is_functorch_wrapped_tensor(tensor)

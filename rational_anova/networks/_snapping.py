@@ -25,7 +25,7 @@ _CHEAP = 1e-3  # below this share of what it may move, a coefficient counts as z
 _LEGS = 8  # of a way that cannot be gone in one
 
 
-class Search(Trial):
+class Snapping(Trial):
     """Snap the coefficients of a float64 network that may be changed; see `Trial`.
 
     Args:
@@ -233,7 +233,7 @@ def auto_rational(model: RAN, X: Any, y: Any, precision: float, constants: Seque
         rows = read_tensor(X, model.in_features)
         target = None if y is None else _target(y, len(rows), model.out_features)
         twin = copy.deepcopy(model).double().cpu()
-        search = Search(twin, places, rows, target, precision, constants)
+        search = Snapping(twin, places, rows, target, precision, constants)
         exact, reasons = search.run()
         after, moved = search.theta, search.moved(search.theta)
     with torch.no_grad():

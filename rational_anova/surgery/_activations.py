@@ -179,7 +179,7 @@ def listed(where: Where | None) -> Where | None:
 
 
 def matches(where: Where | None, name: str) -> bool:
-    """Say whether a name is among those chosen."""
+    """Return whether a name is among those chosen."""
     if where is None:
         return True
     if callable(where):

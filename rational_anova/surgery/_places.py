@@ -150,7 +150,7 @@ def recognise(activation: Activation) -> str | None:
 
 
 def is_activation(activation: Any) -> bool:
-    """Say whether something is a function of one number that is not linear and has no weights."""
+    """Return whether something is a function of one number, not linear and without weights."""
     if isinstance(activation, nn.Module) and (
         any(True for _ in activation.parameters()) or any(True for _ in activation.children())
     ):

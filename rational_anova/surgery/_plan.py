@@ -52,7 +52,7 @@ def _own(model: nn.Module, config: Any, places: list[dict[str, Any]]) -> None:
 
 
 def _stands(model: nn.Module, entry: Mapping[str, Any]) -> bool:
-    """Whether a model has units where an entry says."""
+    """Return whether a model has units where an entry says."""
     try:
         return is_converted(model.get_submodule(entry["name"]))
     except AttributeError:
@@ -60,7 +60,7 @@ def _stands(model: nn.Module, entry: Mapping[str, Any]) -> bool:
 
 
 def is_converted(old: Any) -> bool:
-    """Say whether there are units in something."""
+    """Return whether there are units in something."""
     return isinstance(old, nn.Module) and any(
         isinstance(part, RationalUnit | SharedUnit) for part in old.modules()
     )
@@ -84,7 +84,7 @@ def places(plan: Any, source: object) -> list[dict[str, Any]]:
 
 
 def _whole(entry: Any) -> bool:
-    """Whether an entry has all its parts."""
+    """Return whether an entry has all its parts."""
     return (
         isinstance(entry, Mapping)
         and all(isinstance(entry.get(key), str) for key in ("name", "class"))

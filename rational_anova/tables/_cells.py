@@ -224,7 +224,7 @@ def as_dates(column: pd.Series, name: str) -> pd.Series:
 
 
 def _is_text(column: pd.Series) -> bool:
-    """Say whether a column holds text."""
+    """Return whether a column holds text."""
     import pandas as pd
 
     if isinstance(column.dtype, pd.CategoricalDtype):

@@ -264,5 +264,5 @@ def _widened(numerators: Array, wide: float) -> Array:
 
 
 def _fair(problem: Problem, rows: Array) -> bool:
-    """Say whether all outputs still vary on some rows: a class may be missing there."""
+    """Return whether all outputs still vary on some rows: a class may be missing there."""
     return bool((problem.y[rows].max(0) > problem.y[rows].min(0)).all())

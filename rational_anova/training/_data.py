@@ -179,7 +179,7 @@ def unpack(parts: Any, what: str) -> tuple[Tensor, Tensor, Tensor | None]:
 
 
 def is_share(validation: Any) -> bool:
-    """Say whether validation is meant as a share of the rows."""
+    """Return whether validation is meant as a share of the rows."""
     return isinstance(validation, numbers.Real) and not isinstance(validation, bool)
 
 

@@ -203,7 +203,7 @@ def _walk(module: nn.Module, path: str, tower: str | None, alike: set[Any], towe
 
 
 def _are_blocks(modules: list[nn.Module], alike: set[Any]) -> bool:
-    """Whether the modules of a list are blocks, rather than stages or anything else."""
+    """Return whether the modules of a list are blocks, rather than stages or anything else."""
     kinds = Counter(_kind(module) for module in modules)
     if any(kind in alike for kind in kinds):
         return True

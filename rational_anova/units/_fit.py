@@ -173,7 +173,7 @@ class _State(NamedTuple):
     top: Array  # coordinates of p, the best for this theta
 
 
-class Search:
+class Projection:
     """Variable projection on one set of samples, for a batch of starts.
 
     `scipy.optimize.least_squares` ends at the same errors, but takes one start at a time.
@@ -338,7 +338,7 @@ def fit_function(
     )
     bases = [basis(fine, powers) for powers in (form.numerator, *form.denominator)]
     with np.errstate(all="ignore"):  # a step that overflows is a step that is not taken
-        search, final = (Search(form, bases, samples, dense) for samples in (rough, fine))
+        search, final = (Projection(form, bases, samples, dense) for samples in (rough, fine))
         finalists = polish(final, *candidates(search))
         scored = [(*dense.judge(form, *each), *each) for each in finalists]
     _, error, numerator, denominator = min(scored, key=lambda entry: entry[0])

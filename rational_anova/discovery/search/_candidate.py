@@ -32,7 +32,7 @@ class Candidate:
 
     @property
     def rated(self) -> bool:
-        """Return whether the rate is one of the parameters."""
+        """Whether the rate is one of the parameters."""
         return len(self.theta) > len(self.p) + len(self.q)
 
     @property

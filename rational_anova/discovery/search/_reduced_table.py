@@ -39,7 +39,7 @@ class ReducedTable:
 
     @cached_property
     def negative(self) -> bool:
-        """Return whether most values of the target are below zero."""
+        """Whether most values of the target are below zero."""
         return bool(np.median(self.f) < 0)
 
     @cached_property

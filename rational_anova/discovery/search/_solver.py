@@ -44,7 +44,7 @@ class Search:
 
     @property
     def over(self) -> bool:
-        """Return whether the time is up."""
+        """Whether the time is up."""
         return time.monotonic() > self.deadline or time.thread_time() > self.work
 
     def hurry(self, seconds: float) -> None:

@@ -73,7 +73,7 @@ class Term:
 
     @property
     def rated(self) -> bool:
-        """Return whether a rate is inside."""
+        """Whether a rate is inside."""
         return self.atom is not None and self.atom.function != "log"
 
     def expression(self, u: Sequence[sp.Symbol], rate: sp.Expr) -> sp.Expr:

@@ -257,7 +257,7 @@ def share(shallow: Array, total: Array, weight: Array) -> float:
 
 
 def _every_class(y: Array) -> bool:
-    """Say whether all classes are there, of an indicator (two classes) or one for each."""
+    """Return whether all classes are there, of an indicator (two classes) or one for each."""
     return bool(y.any(0).all() and not y.all(0).any())
 
 
@@ -321,7 +321,7 @@ def left_out(model: Additive, rows: Rows, y: Array, weight: Array, loss: str) ->
 
 
 def has_deep_part(estimator: Any) -> bool:
-    """Say whether networks add to the effects of a fitted estimator."""
+    """Return whether networks add to the effects of a fitted estimator."""
     deep = getattr(estimator, "deep_", None)
     return deep is not None and bool(deep.weight_)
 

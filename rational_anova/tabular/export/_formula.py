@@ -204,7 +204,7 @@ def _fits(u: Array, target: Array, m: int, n: int) -> list[tuple[Array, Array]]:
 
 
 def _positive(q: Array) -> bool:
-    """Say whether a polynomial has no root from -1 to 1, nor one that rounding could put there."""
+    """Return whether a polynomial has no root from -1 to 1, not even by rounding."""
     if len(q) == 1:
         return bool(q[0] > 0)
     roots = polynomial.polyroots(q)

@@ -113,7 +113,7 @@ def jacobian_rows(model: nn.Module, vector: Vector) -> Callable[[Tensor], tuple[
 
 
 def _plain(model: RAN) -> bool:
-    """Say whether a RAN is what its formulas say: nothing replaced, hooked or tied."""
+    """Return whether a RAN is what its formulas say: nothing replaced, hooked or tied."""
     parameters = [p for _, p in model.named_parameters(remove_duplicate=False)]
     parts = ((model.main, Rational1d), (model.pair, Rational2d), (model.head, nn.Linear))
     return (

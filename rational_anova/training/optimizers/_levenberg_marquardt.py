@@ -53,7 +53,7 @@ class Guard:
         return hook
 
     def admissible(self, before: dict[str, Tensor]) -> bool:
-        """Say whether no denominator has come near zero since `before`."""
+        """Return whether no denominator has come near zero since `before`."""
         return all(
             bool(((least > 0) & (least >= _SHARE * before[name])).all())
             for name, least in self.least.items()
