@@ -273,7 +273,7 @@ def _gram_schmidt(rows: Array) -> tuple[Array, Array]:
     return both[..., :points], both[..., points:]
 
 
-def candidates(search: Search) -> tuple[Array, Array]:
+def candidates(search: Projection) -> tuple[Array, Array]:
     """Return the best stop of each of the best starts: theta and the weight of the tail."""
     random = np.random.default_rng(0)
     theta = random.standard_normal((_STARTS, search.cuts[-1]))
@@ -290,7 +290,7 @@ def candidates(search: Search) -> tuple[Array, Array]:
     return np.array(thetas)[stop[best], best], np.array(tails)[stop[best], best]
 
 
-def polish(search: Search, theta: Array, tail: Array) -> Iterator[tuple[Array, Array]]:
+def polish(search: Projection, theta: Array, tail: Array) -> Iterator[tuple[Array, Array]]:
     """Yield the coefficients of the best stops, improved and as they are, and those of q = 0."""
     for start, steps in ((theta, _POLISH), (theta, 0), (0 * theta[:1], 0)):
         state = search.descend(start, tail[: len(start)], steps)
