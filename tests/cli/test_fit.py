@@ -153,7 +153,7 @@ def test_notes(tmp_path):
     [
         (["--target", "incom"], "--target must be one of 'age', 'city', 'zip', 'since', 'income', 'ok', 'stars', got 'incom'; did you mean 'income'?"),
         (["--target", "income", "--exclude", "x"], "--exclude must be one of"),
-        (["--target", "income", "--exclude", "income"], "--exclude leaves out 'income', which is asked for"),
+        (["--target", "income", "--exclude", "income"], "--exclude leaves out the target 'income'"),
         (["--target", "income", "--inputs", "age,town"], "--inputs must be one of"),
         (["--target", "income", "--inputs", "age,income"], "--inputs names the target 'income'"),
         (["--target", "income", "--where", "city=Paris"], "no row meets --where 'city=Paris'; city has"),
