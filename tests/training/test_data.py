@@ -79,7 +79,7 @@ def test_a_path_from_a_loader_has_the_same_penalties():
     ("model", "form", "options", "error", "message"),
     [
         (ra.RAN, data(), {}, TypeError, "model must be an nn.Module.*build it first"),
-        (network(), (3.0, data()[1]), {}, ValueError, "X must have rows"),
+        (network(), (3.0, data()[1]), {}, TypeError, "X must be an array, .* got 3.0"),
         (network(), (data()[0].to(torch.complex64), data()[1]), {}, TypeError, "real numbers"),
         (network(), data(), {"seed": 2**45}, ValueError, "seed must be below"),
         (network(), data(), {"validation": 30}, ValueError, "validation=30 must be a share"),
