@@ -51,12 +51,12 @@ def terms_of(expression: sp.Expr) -> int:
 
 
 def expanded_terms(expression: sp.Expr) -> int:
-    """Estimate the terms that `expand` gives, which leaves denominators apart.
+    """Estimate the terms that `expand` gives; those of a denominator count as they are.
 
     Example:
         >>> x, y = sp.symbols("x y")
         >>> expanded_terms((x + y) ** 2 + 1 / (x - y))
-        4
+        5
     """
     if expression.is_Add:
         return min(sum(map(expanded_terms, expression.args)), MANY)

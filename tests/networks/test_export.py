@@ -548,7 +548,9 @@ class Bank(nn.Module):
 
     def __init__(self, kind):
         super().__init__()
-        units = [make(kind, base, variables) for base in BASES for variables in (1, 2)]
+        # r = b + g (p/d - b): every base with one denominator, every denominator with one base.
+        bases = BASES if kind == next(iter(DENOMINATORS)) else ["gelu"]
+        units = [make(kind, base, variables) for base in bases for variables in (1, 2)]
         units += [make(kind, "identity", v, heads=2, gate=None) for v in (1, 2)]
         self.units = nn.ModuleList(scramble(u, seed) for seed, u in enumerate(units))
 
