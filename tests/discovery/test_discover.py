@@ -292,7 +292,7 @@ def test_steps_and_teeth_are_no_noise_however_long_the_search():
     X = table({"a": (1, 3), "b": (1, 3), "c": (1, 3)}, 200)
     a, b, c = X.values()
     y = np.floor(3 * a) * np.abs(b - 2) + np.mod(5 * c, 1.0)
-    assert not discover(X, y, time_limit=10).found
+    assert not discover(X, y, time_limit=20).found
     rng = np.random.default_rng(0)  # as much left over, but without a shape
     law = discover(X, 2 * a * b + 0.3 * np.std(a * b) * rng.normal(size=200), time_limit=10)
     assert law.found
