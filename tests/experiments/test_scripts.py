@@ -47,6 +47,8 @@ RECORDED = [ROOT / "experiments" / "results", ROOT / "benchmarks" / "results"]
         ["experiments.dynamics.steady", "--smoke"],
         ["experiments.tabular.compare", "--smoke", "--jobs", "1"],
         ["experiments.vit.deit", "--smoke"],
+        ["experiments.behaviour", "--smoke", "--jobs", "1"],
+        ["benchmarks.house", "--smoke"],
         ["benchmarks.units", "--smoke"],
         ["benchmarks.memory", "--smoke"],
         ["benchmarks.networks", "--smoke"],
