@@ -82,8 +82,8 @@ def fit(
         batch_size: rows in a batch of Adam; by default all up to 1,024 rows, else 256.
         learning_rate: by default 2e-3 for Adam, 1 for the line search of `lbfgs`.
         weight_decay: as in torch for `adam` and `adamw`; `lbfgs` and `lm` add
-            weight_decay |v|^2 / 2 to the loss (a ridge). Gates, biases, norms and other vectors do
-            not decay; see `parameter_groups`.
+            weight_decay |v|^2 / 2 to the loss (a ridge). Gates do not decay; see
+            `parameter_groups`.
         denominator_rate: the denominators' learning rate, as a multiple.
         gate_rate: the gates' learning rate, as a multiple.
         denominator_decay: weight decay of the denominators, if it is to be another; under a

@@ -164,6 +164,7 @@ class Settings:
             "gate_rate": self.gate_rate,
             "numerator_decay": self.weight_decay,
             "denominator_decay": own,
+            "vector_decay": self.weight_decay,
         }
 
     def watchers(self) -> tuple[Callback, ...]:

@@ -26,14 +26,15 @@ def parameter_groups(
     gate_rate: float = 1.0,
     numerator_decay: float = 0.0,
     denominator_decay: float = 0.0,
+    vector_decay: float = 0.0,
     layer_decay: float = 1.0,
 ) -> list[dict[str, Any]]:
     """Return groups with rates of their own for numerators, denominators and gates.
 
     `fit` trains with these groups, and any optimiser of torch takes them. Each has its `role`:
     `weight`; `vector`, which are biases, norms and whatever else has one axis or none; and of
-    rational units `numerator`, `denominator` and `gate`, the gates of blocks included. Vectors and
-    gates do not decay.
+    rational units `numerator`, `denominator` and `gate`, the gates of blocks included. Gates do
+    not decay, vectors only if asked.
 
     Args:
         model: any, with units or without.
@@ -45,6 +46,7 @@ def parameter_groups(
         numerator_decay: weight decay of the numerators. `fit` takes `weight_decay` here, since
             they are what a RAN has for weights.
         denominator_decay: weight decay of the denominators, which the paper asks for.
+        vector_decay: weight decay of the vectors. `fit` takes `weight_decay` here, as torch does.
         layer_decay: factor on the rates from each block to the one below, and once more for what
             comes before the first block; 1 for equal rates. Blocks are modules of one kind in a
             list, with units or without; those of stages are counted on, those of an encoder and a
@@ -65,7 +67,7 @@ def parameter_groups(
     factor = check.nonnegative(layer_decay, "layer_decay")
     rates = {
         "weight": (1.0, check.nonnegative(weight_decay, "weight_decay")),
-        "vector": (1.0, 0.0),
+        "vector": (1.0, check.nonnegative(vector_decay, "vector_decay")),
         "numerator": (
             check.nonnegative(numerator_rate, "numerator_rate"),
             check.nonnegative(numerator_decay, "numerator_decay"),
