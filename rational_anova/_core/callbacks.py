@@ -29,6 +29,8 @@ class Progress:
         best: the least loss so far, of validation rows if there are any.
         rate: learning rate (for `lm` the damping).
         terms: how many terms are not zero, for a network that has terms.
+        formula: the best law so far, of a search for one; `best` is its error.
+        left: seconds that are left of the time limit, if there is one.
     """
 
     stage: str
@@ -40,6 +42,8 @@ class Progress:
     best: float | None = None
     rate: float | None = None
     terms: int | None = None
+    formula: str | None = None
+    left: float | None = None
 
     def __str__(self) -> str:
         words = [] if self.loss is None else [f"loss {self.loss:.3g}"]
@@ -49,6 +53,11 @@ class Progress:
             words.append(f"rate {self.rate:.1g}")
         if self.terms is not None:
             words.append(f"{self.terms} terms")
+        if self.formula is not None:
+            words.append(self.formula)
+            words += [] if self.best is None else [f"error {self.best:.2g}"]
+        if self.left is not None:
+            words.append(f"{max(self.left, 0):.0f} s left")
         return ", ".join(words)
 
 

@@ -2,6 +2,7 @@
 
 from ._names import Names
 from ._numeric import numeric
+from ._parse import check_formula, names_in, parse
 from ._snap import snap
 
-__all__ = ["Names", "numeric", "snap"]
+__all__ = ["Names", "check_formula", "names_in", "numeric", "parse", "snap"]

@@ -8,7 +8,9 @@ from typing import Any
 import sympy as sp
 
 
-def numeric(arguments: Sequence[Any], formula: Any, modules: Any = "numpy") -> Callable[..., Any]:
+def numeric(
+    arguments: Sequence[Any], formula: Any, modules: Any = ("scipy", "numpy")
+) -> Callable[..., Any]:
     """Return a function of the arguments that computes what parts of a formula share but once.
 
     SymPy would name such parts x0, x1, ... and, without a word, take an argument of that name that
@@ -24,7 +26,8 @@ def numeric(arguments: Sequence[Any], formula: Any, modules: Any = "numpy") -> C
         >>> numeric((x0, y), [1 / (y + 1), y / (y + 1)])(9.0, 1.0)
         [0.5, 0.5]
     """
-    return sp.lambdify(arguments, formula, modules, dummify=True, cse=_shared)
+    named = list(modules) if isinstance(modules, tuple) else modules  # numpy alone has no erf
+    return sp.lambdify(arguments, formula, named, dummify=True, cse=_shared)
 
 
 def _shared(formulas: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import keyword
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -18,9 +19,22 @@ _CONSTANTS = {
     "pi": sp.pi, "E": sp.E, "I": sp.I, "oo": sp.oo, "zoo": sp.zoo, "nan": sp.nan,
     "EulerGamma": sp.EulerGamma, "Catalan": sp.Catalan, "GoldenRatio": sp.GoldenRatio,
 }  # fmt: skip
+# Capitals that people write for an energy or a current, and what has no value.
+_NO_NAMES = {
+    "E": "Euler's number (say exp(1) for it)", "I": "the imaginary unit", "oo": "infinity",
+    "zoo": "infinity", "nan": "no number",
+}  # fmt: skip
 _PLAIN_FUNCTIONS = {
     "sqrt": sp.sqrt, "cbrt": sp.cbrt, "ln": sp.log, "abs": sp.Abs, "max": sp.Max, "min": sp.Min,
 }  # fmt: skip
+_ARGUMENTS = {  # least and most, where not one
+    "atan2": (2, 2), "log": (1, 2), "ln": (1, 2),
+    "Max": (1, 99), "max": (1, 99), "Min": (1, 99), "min": (1, 99),
+}  # fmt: skip
+_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
+_ARITHMETIC = (
+    ast.Name, ast.Load, ast.Constant, ast.BinOp, ast.UnaryOp, ast.UAdd, ast.USub, *_OPERATORS,
+)  # fmt: skip
 _MOST = 10_000  # largest exponent of a number: 9**9**9 would fill the memory
 
 
@@ -34,6 +48,75 @@ def parse(text: str, symbols: Mapping[str, sp.Symbol]) -> sp.Expr:
         return _Reader(line, symbols).read(tree.body)
     except (SyntaxError, RecursionError, MemoryError) as error:
         raise ValueError(f"cannot read the formula {_short(line)!r}: {error}") from error
+
+
+def check_formula(text: str) -> None:
+    """Raise where `parse` would, whatever the names; a hundred times as fast, for long lists.
+
+    Example:
+        >>> check_formula("a*exp(-b*x)")
+        >>> check_formula("a*bessel(x)")
+        Traceback (most recent call last):
+        ValueError: the formula has the unknown function 'bessel'
+    """
+    names_in(text)
+    for node in ast.walk(ast.parse(" ".join(text.split()), mode="eval").body):
+        if isinstance(node, ast.Call):
+            _check_call(node)
+        elif isinstance(node, ast.BinOp) and not isinstance(node.op, _OPERATORS):
+            raise ValueError(f"the formula has {ast.unparse(node)!r}; it may have + - * / and **")
+        elif isinstance(node, ast.Constant) and type(node.value) not in (int, float):
+            raise ValueError(f"the formula has {node.value!r} where a number should be")
+        elif not isinstance(node, _ARITHMETIC):
+            raise ValueError(f"cannot read the formula {_short(text)!r}: "
+                             f"{ast.unparse(node)!r} is not arithmetic")  # fmt: skip
+
+
+def _check_call(node: ast.Call) -> None:
+    name = getattr(node.func, "id", ast.unparse(node.func))
+    if name not in FUNCTIONS:
+        raise ValueError(f"the formula has the unknown function {name!r}")
+    least, most = _ARGUMENTS.get(name, (1, 1))
+    if node.keywords or not least <= len(node.args) <= most:
+        raise ValueError(f"the formula calls {name} in a wrong way: {ast.unparse(node)!r}")
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Return the names that a formula is written in, in order of first appearance.
+
+    Functions (whatever is called) and pi are none. A name that the formula could not keep is
+    refused: a keyword of Python, a function without its brackets, Euler's number E, I, oo, nan.
+
+    Example:
+        >>> names_in("vmax*S/(km + S) + exp(-k*pi)")
+        ('vmax', 'S', 'km', 'k')
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"a formula must be text, got {type(text).__name__}")
+    line = " ".join(text.split())
+    for word in re.findall(r"(?<![\w.])[^\W\d]\w*", line):
+        if keyword.iskeyword(word):
+            raise ValueError(f"the formula {_short(line)!r} has the name {word!r}, which Python "
+                             f"keeps for itself; write {word.lower()}_")  # fmt: skip
+    try:
+        tree = ast.parse(line, mode="eval")
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f"cannot read the formula {_short(line)!r}: {error}") from error
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in called]
+    names = [node.id for node in sorted(found, key=lambda node: node.col_offset)]
+    return tuple(dict.fromkeys(name for name in names if _is_free(name, line)))
+
+
+def _is_free(name: str, line: str) -> bool:
+    """Return whether a name is one to choose; raise where it looks so and is not."""
+    if name in FUNCTIONS:
+        raise ValueError(f"the formula {_short(line)!r} has the function {name!r} without its "
+                         f"argument; write {name}(...), or {name}_ for a name")  # fmt: skip
+    if name in _NO_NAMES:
+        raise ValueError(f"the formula {_short(line)!r} has {name!r}, which is {_NO_NAMES[name]}; "
+                         f"write {name}_ for a name")  # fmt: skip
+    return name not in _CONSTANTS
 
 
 class _Reader:

@@ -133,7 +133,7 @@ def split_target(
     if len(column) != len(frame):
         raise ValueError(f"X has {len(frame)} rows, but y has {len(column)}")
     if as_pandas(y) is not None and not column.index.equals(frame.index):
-        _check_order(frame.index, column.index)
+        check_order(frame.index, column.index)
     column, frame = column.reset_index(drop=True), frame.reset_index(drop=True)
     if target is None:
         free = ("y", "target", *(f"y{n}" for n in range(len(frame.columns))))
@@ -149,9 +149,10 @@ def split_target(
     return frame.drop(columns=target), column, target, [note]
 
 
-def _check_order(rows: pd.Index, others: pd.Index) -> None:
+def check_order(rows: pd.Index, others: pd.Index, name: str = "y") -> None:
     """Refuse rows that are named alike but lie in another order; else rows go by position."""
     if rows.is_unique and others.is_unique and len(rows.symmetric_difference(others)) == 0:
         raise ValueError(
-            "X and y name the same rows in another order; bring them into one: y = y.loc[X.index]"
+            f"X and {name} name the same rows in another order; bring them into one: "
+            f"{name} = {name}.loc[X.index]"
         )

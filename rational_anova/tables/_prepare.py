@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.checks import real
+from .._core.checks import choice, real
 from .._core.types import Array
 from ._cells import DAYS, NotNumbers, numbers, split_by
 from ._frames import as_frame, split_target
+from ._measurement import Measurement, read_measurement
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +37,10 @@ class Table:
         notes: sentences on what was left out or converted, and why.
         dropped: for every column left out, the reason in a word or two.
         known: constants whose values are given.
+        sigma: standard error of each y (rows,), if given.
+        x_sigma: standard errors of the inputs (rows, columns), 0 for those without; if given.
+        groups: the experiment of each row as text (rows,), if there are several.
+        by: name of the column that tells the experiments apart.
     """
 
     X: Array
@@ -45,6 +50,10 @@ class Table:
     notes: tuple[str, ...] = ()
     dropped: Mapping[str, str] = field(default_factory=dict)
     known: Mapping[str, float] = field(default_factory=dict)
+    sigma: Array | None = None
+    x_sigma: Array | None = None
+    groups: Array | None = None
+    by: str = ""
 
 
 def prepare(
@@ -53,6 +62,11 @@ def prepare(
     names: Sequence[str] | None = None,
     target: str | None = None,
     constants: Mapping[str, float] | None = None,
+    *,
+    sigma: Any = None,
+    x_sigma: Any = None,
+    by: Any = None,
+    needed: Sequence[str] | None = None,
 ) -> Table:
     """Take what a law can be found from: columns of numbers that vary, rows without gaps.
 
@@ -64,55 +78,66 @@ def prepare(
             use.
         target: name of y; by default that of the Series, else "y".
         constants: known constants by name, such as {"R": 8.314}.
+        sigma: standard error of y: a number, an array, or the name of a column of X, which then is
+            no input.
+        x_sigma: standard errors of inputs in the same ways, by name: {"T": 0.5, "V": "error of V"};
+            where there is one input, its error alone will do.
+        by: which experiment a row belongs to: the name of a column of X, which then is no input,
+            or labels.
+        needed: the columns of a formula that is to be fitted: they alone are inputs, and stay so
+            though they be constant or copies.
 
     Example:
         >>> table = prepare({"T": [1, 2, 3, 4, 5.0], "kind": ["a"] * 5}, [2, 4, 6, 8, 10.0])
         >>> table.names.columns, table.target, table.notes
         (('T',), 'y', ("kind was left out: it is 'a' in every row.",))
+        >>> rows = {"S": [1, 2, 3, 1, 2, 3], "strain": list("aaabbb"), "error": [0.1] * 6}
+        >>> table = prepare(rows, [2, 4, 6, 3, 6, 9.0], sigma="error", by="strain")
+        >>> table.names.columns, table.groups.tolist()
+        (('S',), ['a', 'a', 'a', 'b', 'b', 'b'])
     """
     if isinstance(X, Table):
-        if any(given is not None for given in (y, names, target, constants)):
-            raise TypeError("X is a prepared table: it has y, names, target and constants already")
+        if any(given is not None for given in (y, names, target, constants, sigma, x_sigma, by)):
+            raise TypeError(
+                "X is a prepared table: it has y, names, target and constants already, and sigma, "
+                "x_sigma and by"
+            )
         return X
     if y is None:
         raise TypeError("y is missing: give the target, or the name of a column of X")
     from ..symbols import Names  # brings sympy
 
     frame, chosen = as_frame(X, names)
+    index = frame.index
     frame, goal, target, notes = split_target(frame, y, target)
-    if chosen is not None:
+    measured = read_measurement(frame, index, sigma, x_sigma, by, notes)
+    frame = frame.drop(columns=measured.columns)
+    if needed is not None:
+        frame = frame[[choice(name, frame.columns, "needed") for name in needed]]
+    elif chosen is not None:
         frame = frame[[name for name in chosen if name in frame.columns]]
     work = _Columns(notes=notes)
     known = _constants(constants, [*frame.columns, target])
     outcome = numbers(goal, f"the target {target!r}", work.notes, target)
-    for name in frame.columns:
-        try:
-            work.columns[name] = numbers(frame[name], f"column {name!r}", work.notes, name)
-        except NotNumbers as error:
-            if error.reason == "complex":  # no column to leave out, but a table of another kind
-                raise
-            work.leave_out(name, error.reason, _sentence(error, name, frame[name]))
-    for name, values in list(work.columns.items()):
-        if np.isnan(values).all():
-            work.leave_out(name, "empty", f"{name} was left out: all its cells are missing.")
-    rows = [name for name, values in work.columns.items() if _counts_rows(values, name)]
-    if chosen is None and len(rows) < len(work.columns):
-        for name in rows:
-            sentence = f"{name or 'a column without a name'} was left out: it numbers the rows."
-            work.leave_out(name, "row number", sentence)
+    work.read(frame, strict=needed is not None)
+    if needed is None:
+        work.leave_out_row_numbers(chosen is not None)
     work.check_finite({target: outcome, **work.columns})
-    work.leave_out_copies(outcome, target)
-    outcome = work.leave_out_rows(outcome, target)
-    work.leave_out_copies(outcome, target)
-    if not work.columns:
-        reasons = "; ".join(f"{name} ({why})" for name, why in work.dropped.items())
-        raise ValueError(
-            f"no input is left to find a law of {target} from: {reasons or 'no columns'}"
-        )
-    work.compare_with_target(outcome, target)
+    if needed is None:
+        work.leave_out_copies(outcome, target)
+    measured.settle(list(work.columns), work.dropped)
+    outcome = work.leave_out_rows(outcome, target, measured)
+    if needed is None:
+        work.leave_out_copies(outcome, target)
+    work.check_any(target)
+    if needed is None:
+        measured.settle(list(work.columns), work.dropped)
+        work.compare_with_target(outcome, target)
     inputs = np.stack(list(work.columns.values()), axis=1)
     return Table(inputs, outcome, Names(list(work.columns)), target, tuple(work.notes),
-                 dict(work.dropped), known)  # fmt: skip
+                 dict(work.dropped), known, measured.sigma,
+                 measured.matrix(list(work.columns), len(outcome)), measured.groups,
+                 measured.by)  # fmt: skip
 
 
 @dataclass
@@ -122,6 +147,37 @@ class _Columns:
     columns: dict[str, Array] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     dropped: dict[str, str] = field(default_factory=dict)
+
+    def read(self, frame: pd.DataFrame, strict: bool) -> None:
+        """Read the columns of numbers; others are left out or, if strict, an error."""
+        for name in frame.columns:
+            try:
+                self.columns[name] = numbers(frame[name], f"column {name!r}", self.notes, name)
+            except NotNumbers as error:
+                # complex numbers are no column to leave out, but a table of another kind
+                if strict or error.reason == "complex":
+                    raise
+                self.leave_out(name, error.reason, _sentence(error, name, frame[name]))
+        for name, values in list(self.columns.items()):
+            if np.isnan(values).all() and not strict:
+                self.leave_out(name, "empty", f"{name} was left out: all its cells are missing.")
+
+    def leave_out_row_numbers(self, chosen: bool) -> None:
+        """Leave out columns that number the rows, unless the user chose them or has no others."""
+        rows = [name for name, values in self.columns.items() if _counts_rows(values, name)]
+        if chosen or len(rows) == len(self.columns):
+            return
+        for name in rows:
+            called = name or "a column without a name"
+            self.leave_out(name, "row number", f"{called} was left out: it numbers the rows.")
+
+    def check_any(self, target: str) -> None:
+        """Refuse a table of which no input is left."""
+        if not self.columns:
+            reasons = "; ".join(f"{name} ({why})" for name, why in self.dropped.items())
+            raise ValueError(
+                f"no input is left to find a law of {target} from: {reasons or 'no columns'}"
+            )
 
     def leave_out(self, name: str, reason: str, sentence: str) -> None:
         """Leave a column out, for a reason in a word or two and in a sentence."""
@@ -158,10 +214,11 @@ class _Columns:
                     continue
             self.leave_out(name, reason, f"{name} was left out: it is {relation} in every row.")
 
-    def leave_out_rows(self, outcome: Array, target: str) -> Array:
+    def leave_out_rows(self, outcome: Array, target: str, measured: Measurement) -> Array:
         """Leave out rows with missing cells, in every column; return what is left of y."""
         missing = {target: np.isnan(outcome)}
         missing.update((name, np.isnan(values)) for name, values in self.columns.items())
+        missing.update(measured.missing())
         kept = ~np.logical_or.reduce(list(missing.values()))
         count = int(kept.sum())
         cells = ", ".join(f"{name}: {m.sum()}" for name, m in missing.items() if m.any())
@@ -175,6 +232,7 @@ class _Columns:
                 f"a law needs at least {_LEAST} rows, and {count} of {len(kept)} can be used{why}"
             )
         self.columns = {name: values[kept] for name, values in self.columns.items()}
+        measured.rows(kept)
         return outcome[kept]
 
     def compare_with_target(self, outcome: Array, target: str) -> None:
@@ -207,8 +265,12 @@ def _sentence(error: NotNumbers, name: str, column: pd.Series) -> str:
     if error.reason == "dates":
         return f"{text}. To use it, give it as a number, such as {DAYS}."
     level = split_by(column) if error.reason == "text" else None
-    hint = "" if level is None else f" To find a law for one of them, give --where {name}={level}."
-    return f"{text}.{hint}"
+    if level is None:
+        return f"{text}."
+    return (
+        f'{text}. To find one law with numbers for each of them, give by="{name}" (in the shell '
+        f"--by {name}); for a law of one of them alone, --where {name}={level}."
+    )
 
 
 def _constants(constants: Mapping[str, float] | None, columns: Sequence[str]) -> dict[str, float]:

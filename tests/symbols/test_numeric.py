@@ -48,7 +48,7 @@ def test_a_noisy_law_among_idle_columns_without_names():
     y = truth + 0.01 * truth.std() * random.standard_normal(200)
     law = discover(X, y)
     T, V = sp.symbols("x4 x5")
-    assert law.found
+    assert law.grade.claimed
     assert law.formula.free_symbols == {T, V}
     found = {p.value: p.stderr for p in law.parameters}
     assert len(found) == 3
