@@ -29,6 +29,7 @@ from .certificates import Certificate as Certificate
 from .certificates import certify as certify
 from .discovery import Law as Law
 from .discovery import discover as discover
+from .discovery import fit_law as fit_law
 from .functional import rational_1d as rational_1d
 from .functional import rational_2d as rational_2d
 from .networks import CNN as CNN

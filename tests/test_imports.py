@@ -17,7 +17,17 @@ SLOW = {
     "torch", "torch._dynamo", "sympy", "mpmath", "scipy", "pandas", "sklearn", "matplotlib",
     "joblib", "PIL", "numpy", "typer",
 }  # fmt: skip
-COMMANDS = ("certify", "discover", "fit", "predict", "demo", "budget", "show")
+COMMANDS = (
+    "certify",
+    "discover",
+    "fit",
+    "fit-law",
+    "laws",
+    "predict",
+    "demo",
+    "budget",
+    "show",
+)
 
 
 def imported(*steps):

@@ -36,10 +36,15 @@ ROOMS = {
         "_api",
     ],
     "discovery": [
-        "_algebra | _route | _thresholds",
-        "_equivalence | search",
+        "_algebra | _route | _thresholds | _provenance | catalogue | dimensions",
+        "_equivalence | search | fitting",
         "law",
-        "finish",
+        "finish | claims",
+        "_assemble",
+        "_run",
+        "_weighing | _grouped",
+        "known",
+        "_fit_law",
         "_discover | stages",
     ],
     "tabular": [

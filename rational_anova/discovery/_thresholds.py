@@ -61,11 +61,27 @@ LONGEST = 120  # operations beyond which no other way to write a law is looked f
 FACTORED_TERMS = 200  # over one denominator, for common denominators, factors and roots
 CANCELLED_TERMS = 100  # ... for common divisors and for multiplying out
 PARTIAL_TERMS, PARTIAL_DEGREE = 40, 4  # ... for partial fractions; the degree of the denominator
+PARTIAL_SYMBOLS = 9  # ... and its symbols, numbers among them
 PROVEN_TERMS = 200  # ... for a proof that two formulas are one
 EXPANDED_TERMS = 2000  # of a sum that is multiplied out for it, without a common denominator
 SIMPLIFIED = 40  # operations of what `simplify` is asked to do in such a proof
 
-# -- noise that grows with the target
-NOISE_ROWS = 30  # of fewer rows nobody can tell
-NOISE_EVIDENCE = 12.0  # log likelihood that growing noise must gain over noise of one size
-NOISE_SHARES = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # of constant beside growing noise
+# -- named laws
+FEW_COLUMNS = 2  # up to which they are tried on the columns themselves
+
+# -- claims; experiments/measurements measures them. Scores are minus twice a log probability
+OVER_CHANCE = 10.0  # by so much a formula must be more probable than a mean
+OVER_SMOOTH = 10.0  # ... and than a smooth curve of no given form
+WELL_OVER_SMOOTH = 45.0  # ... for more than one of several
+COMPARABLE = 0.2  # of the weight of the best: another law of so much is level with it
+ROWS_ALONE = 4.0  # score without the prior: a rival so near is behind by its prior only
+MOST_OF_IT = 0.6  # share of the posterior that an established law has at least
+FEW_NUMBERS = 4  # that an established formula without a name may have, under noise
+FEW_NAMED_NUMBERS = 5  # ... and one with a name: three exponentials follow any decay
+MISSTATED = 1.5  # times the stated errors: rows that scatter so much speak against the formula
+STABLE = 0.75  # how often the choice must be the same on four fifths of the rows
+NEIGHBOURS = 2.6  # standard deviations, as SHAPE, for a doubt: one in 200 by chance ...
+STRONG_SHAPE = 4.5  # ... and for more than a doubt
+RESIDUAL_SHAPE = 4.0  # evidence of a smooth curve in what is left over
+UNLIKELY = 0.005  # probability of so much lack of fit by chance
+ASTRAY = 0.002  # probability of missing the outer part by so much

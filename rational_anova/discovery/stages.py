@@ -19,8 +19,10 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from ..symbols import names_in, parse
 from ..tables import Table, prepare
 from .finish import rewritten, simplified
+from .fitting import THOROUGH, Form, Rows, fitted
 from .search import (
     LINKS,
     USUAL,
@@ -120,10 +122,36 @@ def lifted(
     return _formulas(judged(pool, reduced.loo)[0])
 
 
-def refine(formula: sp.Expr, X: Any, y: Any = None, names: Sequence[str] | None = None) -> sp.Expr:
-    """Fit the floats of a formula to the data by Levenberg-Marquardt."""
+def refine(
+    formula: sp.Expr | str, X: Any, y: Any = None, names: Sequence[str] | None = None
+) -> sp.Expr:
+    """Fit the numbers of a formula to the data.
+
+    Floats are fitted from where they are, equal ones as one number; names that are no columns are
+    found without a start, as by `fit_law`. Whole numbers and fractions stay as they are.
+
+    Example:
+        >>> x = np.linspace(1, 5, 20)
+        >>> refine("a*x**2 + 1.5", x, 3 * x**2 + 2, names=["x"])
+        3.0*x**2 + 2.0
+    """
     table, _ = _tables(X, y, names)
-    return Template.of(formula).refined(_data(table)).law
+    if isinstance(formula, str):
+        free = {n: sp.Symbol(n) for n in names_in(formula)}
+        own = {s.name: s for s in table.names.symbols}
+        formula = parse(formula, {**free, **own})
+    template = Template.of(sp.sympify(formula))
+    unknown = sorted(template.expression.free_symbols - {*table.names.symbols}
+                     - {*template.parameters}, key=str)  # fmt: skip
+    form = Form(template.expression, table.names.symbols, (*template.parameters, *unknown))
+    rows = Rows(table.X, table.y)
+    start = None if unknown else template.values
+    with np.errstate(all="ignore"):
+        fit = fitted(form, rows, effort=THOROUGH, values=start, polish=True)
+    if fit is None:
+        raise ValueError(f"{formula} has no value on some rows")
+    digits = {s: sp.Float(v, 15) for s, v in zip(form.parameters, fit.values, strict=True)}
+    return form.expression.xreplace(digits)
 
 
 def auto_rational(

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import sympy as sp
 
-from ..discovery.law import substitute
-from ..symbols import Names
+from ..discovery.law import name_in_latex, names_in_latex, substitute
 
 if TYPE_CHECKING:
     from ..discovery.law import Law
@@ -22,13 +21,12 @@ _LONGEST = 4000  # characters of LaTeX; beyond, text reads better
 
 def law_svg(law: Law) -> str | None:
     """Return `target = formula` as SVG pieces, one a term, or None if it cannot be drawn."""
-    target = Names([law.target])
-    pieces = [f"{sp.latex(target.symbols[0], symbol_names=target.latex)} ="]
+    pieces = [f"{name_in_latex(law.target)} ="]
     formula = readable(law.rounded())
     for place, term in enumerate(formula.as_ordered_terms() if formula.is_Add else [formula]):
         # a thin space between factors keeps 0.2 and a long name apart; 3/2 as a power stays flat
         written = sp.latex(
-            term, symbol_names=law.names.latex, full_prec=False,
+            term, symbol_names=names_in_latex(law.names), full_prec=False,
             mul_symbol=r"\,", fold_frac_powers=True,
         )  # fmt: skip
         text = _large(written)

@@ -7,11 +7,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-import numpy as np
-
 from .._core.files import write_whole
-from ..discovery.law import Law, short, text
-from ..tables import as_column, as_pandas, rows_of
+from ..discovery.law import Law, measured, short, text, title
 from . import _sections as sections
 from ._math import law_svg, readable
 from ._sections import code, listing, page, section
@@ -26,59 +23,48 @@ def write_report(
 ) -> None:
     """Write a law to an HTML file that needs nothing but a browser, on a desk or on a phone.
 
-    It has the law, how far to trust it, its coefficients with error bars, plots, how it was found
-    and its code in Python and C.
+    It has the law, what it claims, its coefficients with error bars and correlations, its rivals,
+    the noise, plots, how it was found, what from, and its code in Python and C.
 
     Args:
         law: from `discover`.
         path: where to write; the file appears whole or not at all.
-        X: the data, as for `law.predict`, to be drawn beside the law.
+        X: the data, as for `law.predict`, to be drawn beside the law; those of the fit by default,
+            as long as the law has them.
         y: measured values of the target, or the name of a column of X.
         notes: sentences on the data, such as which columns were left out.
     """
     if not isinstance(law, Law):
         raise TypeError(f"a report needs a Law, as discover returns it, got {type(law).__name__}")
-    if (X is None) != (y is None):
-        raise ValueError("give both X and y, or neither")
-    data = None if X is None else _data(law, X, y)
-    title = f"Law of {law.target}" if law.found else f"No compact law of {law.target}"
+    rows = measured(law, X, y)
+    heading = title(law)
     body = [
-        f"<h1>{escape(title)}</h1>",
+        f"<h1>{escape(heading)}</h1>",
         _formula(law),
-        f'<p class="trust{"" if law.found else " no"}">{escape(law.trust)}</p>',
+        f'<p class="trust{"" if law.grade.claimed else " no"}">{escape(law.trust)}</p>',
+        section("Doubts", listing(law.doubts)),
         section("Coefficients", sections.coefficients(law)),
+        section("Groups", sections.groups(law)),
+        section("Rivals", sections.rivals(law)),
         section("How good it is", sections.evidence(law)),
         section("How far it holds", sections.domain(law)),
-        section("Plots", sections.plots(law, data)),
+        section("Plots", sections.plots(law, rows)),
         section(
-            "How it was found", listing(law.evidence.route, ordered=True), sections.rivals(law)
+            "How it was found", listing(law.evidence.route, ordered=True), sections.entries(law)
         ),
         section("The data", listing(notes)),
+        section("Provenance", sections.provenance(law)),
         section(
             "Use it",
             code("Python", law.to_python()),
             code("C", law.to_c()),
             code("LaTeX", law.latex()),
+            code("LaTeX with errors", law.latex(errors=True)),
             code("All digits", f"{law.target} = {text(law.formula)}"),
         ),
         "<footer>Written by rational-anova.</footer>",
     ]
-    write_whole(path, page(title, body).encode())
-
-
-def _data(law: Law, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-    if isinstance(y, str):
-        if as_pandas(X) is None:
-            raise TypeError(f"y is the name {y!r}, so that X must be a DataFrame with this column")
-        outcome = rows_of(X, [y])[:, 0]
-    else:
-        outcome = rows_of(as_column(y).to_numpy(), [law.target])[:, 0]
-    rows = rows_of(X, law.names.columns)
-    if len(rows) != len(outcome):
-        raise ValueError(f"X has {len(rows)} rows, but y has {len(outcome)}")
-    said = law.predict(rows)
-    whole = np.isfinite(rows).all(1) & np.isfinite(outcome) & np.isfinite(said)
-    return rows[whole], outcome[whole]
+    write_whole(path, page(heading, body).encode())
 
 
 def _formula(law: Law) -> str:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-import numpy as np
-
-from ..discovery.law import Law, short
-from ..discovery.law import rivals as other_formulas
+from ..discovery.law import Law, Rows, front, group_rows, noise, panels, relative, share, short
 from ._math import readable
 
+_MOST, _LEAST = 12, 0.001  # rivals of the table, and their least weight
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1c1e21;--soft:#5f6670;--ground:#fff;--card:#f4f5f7;
 --line:#d9dce1;--good:#1a7f4b;--bad:#b3541e}
@@ -33,6 +31,7 @@ th,td{text-align:left;padding:.35rem .7rem .35rem 0;border-bottom:1px solid var(
 vertical-align:top}th{font-weight:600}td:not(.n){overflow-wrap:anywhere;min-width:3rem}td.n,th.n{text-align:right;
 font-variant-numeric:tabular-nums}
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,21rem),1fr));gap:1rem}
+figure.wide{grid-column:1/-1}
 figure{margin:0;background:var(--card);border-radius:12px;padding:.8rem}
 figure svg{width:100%;height:auto;display:block}
 figcaption{margin-top:.6rem}figcaption,.soft,footer{color:var(--soft);font-size:.9rem}
@@ -76,9 +75,10 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numeric: int = 1)
     return f'<div class="scroll"><table>{head}<tbody>\n{lines}\n</tbody></table></div>'
 
 
-def figure(svg: str, caption: str) -> str:
-    """Return a plot with its caption."""
-    return f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>"
+def figure(svg: str, caption: str, wide: bool = False) -> str:
+    """Return a plot with its caption, as wide as the page if asked."""
+    kind = ' class="wide"' if wide else ""
+    return f"<figure{kind}>{svg}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
 def listing(sentences: Iterable[str], ordered: bool = False) -> str:
@@ -94,41 +94,86 @@ def code(title: str, source: str) -> str:
 
 
 def coefficients(law: Law) -> str:
-    """The numbers of the law with their errors."""
+    """The numbers of the law with their errors, what they mean, and how they go together."""
     rows = []
-    for name, row in law.coefficients.iterrows():
+    for p, (name, row) in zip(law.parameters, law.coefficients.iterrows(), strict=True):
         low, high = _number(row["low"], 6), _number(row["high"], 6)
         interval = low if low == "n/a" else f"{low} … {high}"
-        interval = "exact" if row["exact"] else interval
+        interval = "exact" if row["exact"] else "given" if p.given else interval
         value = row["exact"] if len(row["exact"]) < 8 else _number(row["value"], 8)
         value = value or _number(row["value"], 8)
-        rows.append((str(name), str(value), _number(row["stderr"], 2), interval))
+        value += f" {p.unit}" if p.unit else ""
+        about = f"{name}: {p.meaning}" if p.meaning else str(name)
+        rows.append((about, str(value), _number(row["stderr"], 2), interval))
     heads = ("", "value", "standard error", "95 % interval")
     if not rows:
         return "<p>The law has no numbers that were fitted.</p>"
     about = f"As they stand in {law.target} = {short(law.template)}."
-    return table(heads, rows) + f'<p class="soft">{escape(about)}</p>'
+    return table(heads, rows) + f'<p class="soft">{escape(about)}</p>' + _correlation(law)
+
+
+def _correlation(law: Law) -> str:
+    found = law.correlation
+    if len(found) < 2 or not found.notna().all(axis=None):
+        return ""
+    rows = [
+        (str(name), *(f"{found.iloc[i, j]:.2f}" if j <= i else "" for j in range(len(found))))
+        for i, name in enumerate(found.index)
+    ]
+    return "<h3>Correlation of their errors</h3>" + table(("", *map(str, found.columns)), rows)
+
+
+def groups(law: Law) -> str:
+    """The numbers that each group has of its own."""
+    about = law.groups
+    if about is None or not about.own:
+        return ""
+    told = f"They share {', '.join(about.shared)}. " if about.shared else ""
+    told += "Own numbers are drawn towards their mean." if about.shrunk else ""
+    note = f'<p class="soft">{escape(told.strip())}</p>' if told else ""
+    return table((about.column, *about.own), group_rows(law)) + note
 
 
 def evidence(law: Law) -> str:
-    """Its errors, inside and outside of the data."""
+    """Its errors, inside and outside of the data, and the noise model."""
     about = law.evidence
-    spread = f"of the spread of {law.target}"
-    rows = [
-        ("Error on the rows of the fit", about.error),
+    told = noise(law)
+    rows = [("Noise", f"{told[0].upper()}{told[1:]}"), *_weights(law), *_errors(law)]
+    rows += [("Rows", f"{about.rows:,}"), ("Operations in the formula", str(law.complexity))]
+    rows += [("Formulas weighed", f"{about.candidates:,}")] if about.candidates else []
+    rows += [("Time", f"{about.seconds:.1f} s")] if about.seconds else []
+    note = ""
+    if not relative(law):
+        note = f"Errors are root mean squares, as a share of the spread of {law.target} "
+        note = f'<p class="soft">{escape(note)}(standard deviation {_number(about.spread, 4)}).</p>'
+    stopped = "<p>The search stopped at its time limit.</p>" if about.stopped else ""
+    return table(("", ""), rows) + note + stopped
+
+
+def _weights(law: Law) -> list[tuple[str, str]]:
+    """How the models of noise compare."""
+    models = sorted(law.noise.compared.items(), key=lambda item: -item[1])
+    if len(models) < 2:
+        return []
+    return [("Models of noise by weight", ", ".join(f"{m} {share(w)}" for m, w in models))]
+
+
+def _errors(law: Law) -> list[tuple[str, str]]:
+    """Errors by rows: shares of the spread, or ratios where the noise grows with the value."""
+    about = law.evidence
+    known = [
         ("Error on rows that the search has not seen", about.held_out),
         ("Error outside: fitted to the inner part, asked for the outer", about.extrapolation),
-        ("Noise: what the law leaves over", about.noise),
-        ("What any smooth function reaches on these data", about.surrogate),
     ]
-    told = [(name, share(value)) for name, value in rows if value is not None and value == value]
-    size = [("Rows", f"{about.rows:,}"), ("Operations in the formula", str(law.complexity))]
-    size += [("Formulas weighed", f"{about.candidates:,}")] if about.candidates else []
-    size += [("Time", f"{about.seconds:.1f} s")] if about.seconds else []
-    note = f'<p class="soft">Errors are root mean squares, as a share {escape(spread)} '
-    note += f"(standard deviation {_number(about.spread, 4)}).</p>"
-    stopped = "<p>The search stopped at its time limit.</p>" if about.stopped else ""
-    return table(("", ""), [*told, *size]) + note + stopped
+    if relative(law):
+        usual = about.error or math.nan
+        told = [(name, v / usual) for name, v in known if v is not None]
+        return [
+            (name, f"{ratio:.2g} times that of the fit") for name, ratio in told if ratio == ratio
+        ]
+    known = [("Error on the rows of the fit", about.error), *known]
+    known += [("What any smooth function reaches on these data", about.surrogate)]
+    return [(name, _error(v)) for name, v in known if v is not None and v == v]
 
 
 def domain(law: Law) -> str:
@@ -150,37 +195,72 @@ def domain(law: Law) -> str:
     )
 
 
-def plots(law: Law, data: tuple[np.ndarray, np.ndarray] | None) -> str:
-    """All plots; those of the data only if there are data."""
-    from . import _plots  # matplotlib takes a second to import
+def plots(law: Law, rows: Rows | None) -> str:
+    """All plots, those of `law.plot` and the front of complexity against error."""
+    from ._plots import svg  # matplotlib takes a second to import
 
-    X, y = (None, None) if data is None or not len(data[1]) else _plots.thinned(*data)
-    drawn = [figure(svg, caption) for svg, caption in _plots.curves(law, X, y)]
-    if data is not None and X is not None and y is not None:
-        total = len(data[1])
-        part = f" {len(y):,} of {total:,} rows are drawn." if len(y) < total else ""
-        drawn.append(figure(_plots.comparison(law, X, y), f"Law against measurement.{part}"))
-        drawn.append(figure(_plots.residuals(law, X, y), f"What the law leaves over.{part}"))
-    if other_formulas(law):
-        drawn.append(figure(_plots.front(law), "Complexity against error of the best formulas."))
+    found = panels(law, rows)
+    best = front(law)
+    found += [] if best is None else [best]
+    drawn = [figure(svg(panel), panel.caption, panel.wide) for panel in found]
     return f'<div class="plots">{"".join(drawn)}</div>' if drawn else ""
 
 
 def rivals(law: Law) -> str:
-    """The other formulas on the front of complexity against error."""
+    """The formulas that were weighed against each other, the law among them."""
+    found = [r for r in law.rivals if r.own or r.weight >= _LEAST][:_MOST]
+    if len(found) < 2:
+        return ""
+    heads = ["weight", "name", "fitted numbers", "error", "formula"]
+    rows = [
+        [
+            share(r.weight) + (" (this law)" if r.own else ""),
+            r.name,
+            str(r.parameters),
+            _error(r.error),
+            f"{law.target} = {_brief(r.formula)}",
+        ]
+        for r in found
+    ]
+    if relative(law):  # whose scatter is another figure
+        for row in (heads, *rows):
+            del row[3]
+    left = len(law.rivals) - len(found)
+    note = f'<p class="soft">{left} more have less weight.</p>' if left else ""
+    return table(heads, rows, numeric=len(heads)) + note
+
+
+def entries(law: Law) -> str:
+    """The best formula of each complexity."""
+    if len(law.pareto) < 2:
+        return ""
     rows = [
         (
             str(entry.complexity),
             str(entry.parameters),
-            share(entry.error),
+            _error(entry.error),
             f"{law.target} = {_brief(entry.formula)}",
         )
-        for entry in other_formulas(law)
+        for entry in sorted(law.pareto, key=lambda e: (e.complexity, e.error))
     ]
-    if not rows:
-        return ""
-    heads = ("operations", "fitted numbers", "error", "formula")
-    return f"<h3>Other formulas</h3>{table(heads, rows, numeric=4)}"
+    heads = ("operations", "fitted numbers", "error in the search", "formula")
+    return f"<h3>The best formula of each length</h3>{table(heads, rows, numeric=4)}"
+
+
+def provenance(law: Law) -> str:
+    """What the law was made from, and how."""
+    rows = [(str(key), value) for key, value in _flat(law.provenance) if value]
+    return table(("", ""), rows, numeric=2) if rows else ""
+
+
+def _flat(content: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, str]]:
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{before}{key} ")
+        elif isinstance(value, list | tuple):
+            yield f"{before}{key}", ", ".join(map(str, value))
+        else:
+            yield f"{before}{key}", "" if value is None else str(value)
 
 
 def _brief(formula: Any) -> str:
@@ -188,7 +268,7 @@ def _brief(formula: Any) -> str:
     return whole if len(whole) <= 160 else f"{whole[:157]}..."
 
 
-def share(value: float | None) -> str:
+def _error(value: float | None) -> str:
     """Return an error relative to the spread, in per cent where that reads well."""
     if value is None or math.isnan(value):
         return "n/a"

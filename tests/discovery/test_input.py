@@ -20,7 +20,7 @@ LAW = "3*x/(x + 1/2)"
 
 
 def exact(law, error=1e-12):
-    assert law.found, repr(law)
+    assert law.grade.claimed, repr(law)
     assert law.evidence.error < error
 
 
@@ -63,7 +63,7 @@ def test_tensors_and_lists():
 def test_single_precision():
     """Tables of float32 are exact to seven digits only, and the law is found all the same."""
     law = discover({"x": X.astype(np.float32)}, (3 * X / (X + 0.5)).astype(np.float32))
-    assert law.found
+    assert law.grade.claimed
     assert law.equals(LAW), repr(law)
 
 
@@ -219,14 +219,14 @@ def test_integers_and_booleans():
 @pytest.mark.parametrize("rows", [5, 6, 8, 12])
 def test_few_rows(rows):
     law = discover({"x": X[:rows], "z": Z[:rows]}, X[:rows] * Z[:rows])
-    assert law.found
+    assert law.grade.claimed
     assert law.equals("x*z")
     law = discover({"x": X[:rows]}, Y[:rows])
     assert law.evidence.error < 1e-10
     assert law.evidence.rows == rows
     noise = np.random.default_rng(rows).normal(size=rows)
-    assert not discover({"x": X[:rows]}, noise, time_limit=2).found
-    assert not discover({"x": X[:rows], "z": Z[:rows]}, noise, time_limit=2).found
+    assert not discover({"x": X[:rows]}, noise, time_limit=2).grade.claimed
+    assert not discover({"x": X[:rows], "z": Z[:rows]}, noise, time_limit=2).grade.claimed
 
 
 @pytest.mark.slow
@@ -274,7 +274,7 @@ def test_levels_of_an_experiment():
 @pytest.mark.parametrize("value", [2.5, 0.0, -1e-9, 1e12])
 def test_constant_target(value):
     law = discover({"x": X, "z": Z}, np.full(200, value))
-    assert law.found
+    assert law.grade.claimed
     assert not law.formula.free_symbols
     np.testing.assert_allclose(law.predict(np.c_[X, Z]), value, rtol=1e-12)
 
@@ -342,22 +342,41 @@ def test_random_state_is_not_touched():
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
 
 
-def test_progress():
+def test_callbacks_are_told_of_stages_and_of_the_best_so_far():
     said = []
-    law = discover({"x": X, "z": Z}, X * Z, progress=said.append)
-    assert law.found
+    law = discover({"x": X, "z": Z}, X * Z, callbacks=[said.append])
+    assert law.grade.claimed
     assert len(said) >= 2
-    assert all(isinstance(stage, str) and stage for stage in said)
+    assert all(isinstance(progress.stage, str) and progress.stage for progress in said)
+    assert all(progress.left >= 0 for progress in said)
+    assert said[-1].formula is not None
 
 
-def test_progress_that_fails_stops_the_search():
-    """Such as a user who presses a button: what the callback raises gets out."""
+def test_a_callback_that_answers_true_ends_the_search():
+    law = discover({"x": X}, np.sin(5 * X) + X**3, callbacks=[lambda progress: True])
+    assert law.evidence.stopped
 
-    def stop(stage):
-        raise KeyboardInterrupt(stage)
 
-    with pytest.raises(KeyboardInterrupt):
-        discover({"x": X}, Y, progress=stop)
+def test_what_a_callback_raises_gets_out():
+    def fail(progress):
+        raise RuntimeError(progress.stage)
+
+    with pytest.raises(RuntimeError):
+        discover({"x": X}, Y, callbacks=[fail])
+
+
+def test_an_interrupt_returns_the_best_so_far():
+    calls = []
+
+    def interrupt(progress):
+        calls.append(progress)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    noisy = 2 * X / (1 + X) + np.random.default_rng(0).normal(0, 0.01, len(X))
+    law = discover({"x": X}, noisy, callbacks=[interrupt])
+    assert law.evidence.stopped
+    assert law.evidence.error < 1
 
 
 def test_off_the_main_thread():
@@ -485,9 +504,9 @@ def test_known_noise():
     S = X[:150]
     v = 2.5 * S / (0.8 + S)
     v = v + 0.02 * np.std(v) * np.random.default_rng(6).normal(size=150)
-    assert discover({"S": S}, v, noise=0.02, time_limit=3).found
-    assert not discover({"S": S}, v, noise=0.001, time_limit=2).found
-    assert discover({"x": X}, Y, noise=0.0).found
+    assert discover({"S": S}, v, noise=0.02, time_limit=3).grade.claimed
+    assert not discover({"S": S}, v, noise=0.001, time_limit=2).grade.claimed
+    assert discover({"x": X}, Y, noise=0.0).grade.claimed
 
 
 # ---- wrong options

@@ -13,9 +13,18 @@ import pandas as pd
 import pytest
 import sympy as sp
 
-from rational_anova.discovery.law._expressions import operations
-from rational_anova.discovery.law._law import Entry, Evidence, Law, Parameter
-from rational_anova.discovery.law._words import as_good, own_entry, rivals
+from rational_anova.discovery.law import (
+    Entry,
+    Evidence,
+    Grade,
+    Groups,
+    Law,
+    Noise,
+    Parameter,
+    Rival,
+    Sample,
+)
+from rational_anova.discovery.law._expressions import operations, with_error
 from rational_anova.symbols import Names
 
 ODD = ["lambda", "E", "1/x", "température"]
@@ -30,7 +39,7 @@ def make(template, parameters=(), columns=("T", "V"), box=None, target="P", **op
         "covariance", np.diag([p.stderr**2 for p in parameters]).reshape(size, size)
     )
     return Law(
-        names.parse(template),
+        names.parse(template, [p.name for p in parameters]),
         tuple(parameters),
         names,
         target,
@@ -73,10 +82,14 @@ def test_formula_and_what_is_shown():
     law = van_der_waals(units={"T": "K"})
     assert law.formula.atoms(sp.Float) >= {sp.Float(8.314, 17)}
     assert str(law.rounded(4)) == "8.314*T/(V - 0.0427) - 3.591/V**2"
-    assert repr(law) == "Law(P = 8.314*T/(V - 0.0427) - 3.5912/V**2, rmse 0.02)"
+    assert repr(law) == "Law(P = 8.314*T/(V - 0.0427) - 3.5912/V**2, rmse 0.02, one of several)"
     assert law.latex() == r"\frac{8.314 T}{V - 0.0427} - \frac{3.5912}{V^{2}}"
     assert law._repr_latex_().startswith(r"$\displaystyle P = \frac")
-    assert "no compact law" in repr(replace(law, found=False))
+    named = replace(
+        law, name="van der Waals", grade="established", noise=Noise("log-normal", 0.042)
+    )
+    assert repr(named).endswith("van der Waals, scatter 4.2%, established)")
+    assert named.grade is Grade.ESTABLISHED
     exact = make("c0*(T+V)", [Parameter("c0", 0.5, 0.1, sp.Rational(1, 2))])
     assert str(exact.formula) == "(T + V)/2"
     assert r"\mathrm{1/x}" in LAWS["odd"].latex()
@@ -129,19 +142,27 @@ def test_json_loses_nothing(name, tmp_path):
     evidence = Evidence(
         7, math.nan, math.inf, None, 0.25, route=("depends on T only",), stage="a", stopped=True
     )
-    law = replace(LAWS[name], pareto=(entry,), evidence=evidence, units={"T": "K"})
+    rival = Rival(entry.formula, "a line", 0.25, 0.5, 1, 1)
+    values = pd.DataFrame({"c0": [1.0, 2.0], "c0 stderr": [0.1, math.nan]}, index=["a", "b"])
+    law = replace(
+        LAWS[name], pareto=(entry,), evidence=evidence, units={"T": "K"}, grade="interpolation",
+        name="a law", rivals=(rival,), doubts=("It is odd.",), outliers=(3, 7),
+        noise=Noise("proportional", 0.1, 0.01, {"constant": 0.25, "proportional": 0.75}),
+        groups=Groups("run", ("c1",), ("c0",), values, {"c0": 0.5}, True),
+        provenance={"file": "a.csv", "rows": 7, "options": {"by": "run", "seed": None}},
+        data=Sample(np.ones((1, len(LAWS[name].names))), np.ones(1)),
+    )  # fmt: skip
     law.save(tmp_path / "law.json")
     back = Law.load(tmp_path / "law.json")
-    assert back.template == law.template
-    assert back.formula == law.formula
-    assert back.parameters == law.parameters
+    assert back.data is None
+    for field in ("template", "formula", "target", "box", "units", "grade", "name", "doubts",
+                  "rivals", "outliers", "noise", "provenance"):  # fmt: skip
+        assert getattr(back, field) == getattr(law, field), field
+    assert repr(back.parameters) == repr(law.parameters)
     assert back.names.columns == law.names.columns
-    assert (back.target, back.box, back.units, back.found) == (
-        law.target,
-        law.box,
-        law.units,
-        law.found,
-    )
+    assert (back.groups.column, back.groups.shared, back.groups.own) == ("run", ("c1",), ("c0",))
+    assert (back.groups.spread, back.groups.shrunk) == ({"c0": 0.5}, True)
+    pd.testing.assert_frame_equal(back.groups.values, law.groups.values)
     assert back.pareto == law.pareto
     assert repr(back.evidence) == repr(law.evidence)  # nan is not equal to itself
     np.testing.assert_array_equal(back.covariance, law.covariance)
@@ -168,6 +189,36 @@ def test_damaged_files(tmp_path):
         Law.from_json(json.dumps({**content, "template": "__import__"}))
 
 
+def test_names_of_parameters_come_back():
+    law = make(
+        "vmax*T/(E + T)", [Parameter("vmax", 2.0, 0.1, meaning="largest rate", unit="mol/s"),
+                           Parameter("E", 0.5, 0.1, low=0.3, high=0.8)],
+    )  # fmt: skip
+    back = Law.from_json(law.to_json())
+    assert back.template == law.template
+    assert back.parameters[0].unit == "mol/s"
+    assert back.parameters[1].high == 0.8
+
+
+def test_a_file_that_lacks_a_part():
+    content = json.loads(van_der_waals().to_json())
+    with pytest.raises(ValueError, match="damaged"):
+        Law.from_json(json.dumps({k: v for k, v in content.items() if k != "grade"}))
+
+
+def test_code_has_room_for_every_name(tmp_path):
+    law = make(
+        "numpy*T**exp + double/V + law + λ*erf(T)", [Parameter("numpy", 2.0), Parameter("exp", 1.5),
+        Parameter("double", 3.0), Parameter("law", 0.5), Parameter("λ", 0.1)],
+    )  # fmt: skip
+    X = rows(law)
+    expected = 2 * X[:, 0] ** 1.5 + 3 / X[:, 1] + 0.5
+    error = [0.1 * math.erf(value) for value in X[:, 0]]
+    np.testing.assert_allclose(law.predict(X), expected + error, rtol=1e-13)
+    assert "erf(T)" in law.to_c()
+    assert law.to_c().isascii()
+
+
 def test_predict_takes_tables_by_name():
     law = van_der_waals()
     X = rows(law, 5)
@@ -186,28 +237,6 @@ def test_predict_takes_tables_by_name():
         law.predict([["a", "b"]])
     assert math.isinf(make("1/T", columns=["T"]).predict([0])[0])
     assert make("T**-2", columns=["T"]).predict([2, 4]).tolist() == [0.25, 0.0625]
-
-
-def test_intervals():
-    law = make("c0*T+c1", [Parameter("c0", 2.0, 0.1), Parameter("c1", 1.0, 0.2, sp.Integer(1))])
-    t = 2.0095752371292397  # of 49 degrees of freedom: the exact one is not fitted
-    assert law.intervals()["c0"] == pytest.approx((2 - 0.1 * t, 2 + 0.1 * t))
-    assert law.intervals()["c1"] == (1, 1)
-    low, high = law.predict_interval([[3.0, 1.0]])
-    assert (low[0], high[0]) == pytest.approx((7 - 0.3 * t, 7 + 0.3 * t))
-    low, high = law.predict_interval([[3.0, 1.0]], noise=True)
-    assert high[0] == pytest.approx(7 + t * math.hypot(0.3, 0.02))
-    assert law.stderr == {"c0": 0.1, "c1": 0.2}
-    table = law.coefficients
-    assert list(table) == ["value", "exact", "stderr", "low", "high"]
-    assert table.loc["c1", "exact"] == "1"
-    few = replace(law, evidence=replace(law.evidence, rows=1))
-    assert math.isnan(few.intervals()["c0"][0])
-    low, high = LAWS["number"].predict_interval([[1.0, 2.0]])
-    assert low[0] == high[0] == 3
-    assert LAWS["number"].coefficients.empty
-    with pytest.raises(ValueError, match="level"):
-        law.intervals(95)
 
 
 @pytest.mark.parametrize(
@@ -297,38 +326,84 @@ def test_equals():
     assert law.equals(2 * law.formula).ratio_constant
 
 
-def test_words():
-    gas = van_der_waals(
-        evidence=Evidence(400, 2e-13, 2e-13, 3e-13, 1e-12, 5.0, 1e-5), units={"T": "K"}
+def test_families():
+    law = make("c0*T/(c1+T)", [Parameter("c0", 2.0), Parameter("c1", 0.7)])
+    assert law.equals("a*T/(b + T)")
+    assert law.equals("a*T/(b + T)").by == "fit"
+    assert law.equals("c0*T/(c1 + T)")
+    assert law.equals("1/(p + q/T)")
+    assert not law.equals("a*(1 - exp(-b*T))")
+    assert not law.equals("(a + b*T)/(c + T)")  # has more numbers
+    assert law.equals(sp.sympify("a*T/(b + T)"))
+    known = make("R*T/c0", [Parameter("R", 8.314, given=True), Parameter("c0", 2.0)])
+    assert known.equals("R*T/a")
+    assert known.equals("R*T/2").identical
+
+
+def test_named():
+    law = make("c0*T/(c1+T)", [Parameter("c0", 2.0), Parameter("c1", 0.7)])
+    assert law.is_("Michaelis-Menten")
+    assert law.is_("michaelis menten")
+    assert not law.is_("Arrhenius")
+    assert replace(law, name="My own law").is_("my own law")
+    with pytest.raises(ValueError, match="no named law is called"):
+        law.is_("Nobody's law")
+
+
+def test_latex():
+    law = make(
+        "c0*rate/(k_cat + theta) - c1*exp(-c2)*x_long_name",
+        [Parameter("c0", 2.2591, 0.0123), Parameter("c1", 1.2345e-5, 4e-7), Parameter("c2", 0.5, 0.1, sp.Rational(1, 2))],
+        ["rate", "k_cat", "theta", "x_long_name"],
+    )  # fmt: skip
+    plain, told = law.latex(), law.latex(errors=True)
+    assert r"\mathrm{rate}" in plain
+    assert r"k_{\mathrm{cat}} + \theta" in plain
+    assert r"2.259(12) \, \mathrm{rate}" in told
+    assert r"1.23(4)\times 10^{-5}" in told
+    assert "e^{- \\frac{1}{2}}" in told or r"e^{\frac{1}{2}}" in told
+    minus = make(
+        "c0*T + c1**2/V", [Parameter("c0", -3.14159, math.nan), Parameter("c1", -2.0, 0.5)]
     )
-    assert "to rounding error (2e-13)" in gas.trust
-    assert "proven" in gas.trust
-    noisy = replace(
-        gas,
-        evidence=replace(gas.evidence, error=0.01, held_out=0.011, surrogate=0.0095, stopped=True),
-    )
-    assert "1% of the spread of P, the level of the noise" in noisy.trust
-    assert "not seen its error is 1.1%" in noisy.trust
-    assert "ran out of time" in noisy.trust
-    poor = replace(noisy, evidence=replace(noisy.evidence, surrogate=0.001))
-    assert "gets to 0.1%" in poor.trust
-    none = replace(noisy, found=False)
-    assert none.trust.startswith("No compact law was found")
-    lines = gas.summary()
-    assert "P = 8.314*T/(V - 0.0427)" in lines
-    assert "T: 200 to 500 K" in lines
-    assert "5 operations" in lines
-    assert "lambda_ = 'lambda'" in LAWS["odd"].summary()
-    for law in LAWS.values():
-        assert law.trust
-        assert law.summary()
+    assert r"-3.14159" in minus.latex(errors=True).replace("- 3", "-3")
+    assert r"\left(2.0(5)\right)^{2}" in minus.latex(errors=True)
+    assert replace(law, target="rate")._repr_latex_().startswith(r"$\displaystyle \mathrm{rate} =")
+
+
+@pytest.mark.parametrize(
+    ("value", "stderr", "text"),
+    [
+        (2.2591, 0.0123, "2.259(12)"), (1.2345e-5, 4e-7, "1.23(4)e-5"), (-12345.0, 120.0, "-1.234(12)e4"),
+        (0.0, 0.1, "0.00(10)"), (0.3, 50.0, "0(5)e1"), (1.0, 0.0996, "1.00(10)"), (8.0, 0.4, "8.0(4)"),
+        (1e10, 1.0, "10000000000.0(10)"), (123.0, 2.0, "123.0(20)"),
+    ],
+)  # fmt: skip
+def test_numbers_with_errors(value, stderr, text):
+    assert with_error(value, stderr) == text
+
+
+def test_groups():
+    values = pd.DataFrame({"c0": [1.0, 2.0], "c0 stderr": [0.1, 0.2]}, index=["a", "b"])
+    law = make(
+        "c0*T + c1", [Parameter("c0", 1.5, 0.1), Parameter("c1", 3.0, 0.1)], ["T"],
+        groups=Groups("run", ("c1",), ("c0",), values),
+    )  # fmt: skip
+    assert law.for_group("b").predict([[2.0]])[0] == 7
+    assert law.for_group("b").stderr == {"c0": 0.2, "c1": 0.1}
+    assert "The 2 groups of run share c1 and differ in c0." in law.trust
+    assert "a    1 +- 0.1" in law.summary()
+    with pytest.raises(ValueError, match=r"no group 'c'; there are \['a', 'b'\]"):
+        law.for_group("c")
 
 
 def test_bad_laws():
     with pytest.raises(ValueError, match="neither the symbol of a column nor a parameter"):
         make("c0*T")
-    with pytest.raises(ValueError, match="'c0', 'c1'"):
-        Parameter("a", 1.0)
+    for name in ("two words", "lambda", ""):
+        with pytest.raises(ValueError, match="such as 'c0' or 'vmax'"):
+            Parameter(name, 1.0)
+    with pytest.raises(ValueError, match="'T' has the name of the column 'T'; give one"):
+        make("T*V", [Parameter("T", 1.0)])
     with pytest.raises(ValueError, match="finite"):
         Parameter("c0", math.nan)
     with pytest.raises(ValueError, match="real number"):
@@ -342,38 +417,4 @@ def test_bad_laws():
     with pytest.raises(ValueError, match="name of a function"):
         van_der_waals().to_c("two words")
     with pytest.raises(ValueError, match="cannot be written as code"):
-        make("erf(T)").to_python()
-
-
-def test_words_of_caution():
-    gas = van_der_waals(evidence=Evidence(400, 0.01, 0.01, 0.011, 0.02, 5.0, 0.0095))
-    few = replace(gas, evidence=replace(gas.evidence, rows=12))
-    assert "level of the noise" in gas.trust
-    assert "level of the noise" not in few.trust
-    assert "So few rows" in few.trust
-    assert "not to be trusted" not in gas.trust
-    astray = replace(gas, evidence=replace(gas.evidence, extrapolation=1.5))
-    assert "predicts the outer part to 150%: outside of the data it is not" in astray.trust
-    noise = replace(gas, found=False, evidence=replace(gas.evidence, error=1.0, held_out=None))
-    assert "an error of 100% of the spread" in noise.trust
-    note = "3.001 +- 0.01 was taken as 3"
-    taken = replace(gas.evidence, route=("it is a sum", note), made_exact=(note,))
-    assert "exact       3.001 +- 0.01 was taken as 3" in replace(gas, evidence=taken).summary()
-
-
-def test_other_formulas():
-    gas = van_der_waals(evidence=Evidence(400, 0.01, 0.01, 0.011, 0.02, 5.0, 0.0095))
-    T, V = gas.names.symbols
-    near = gas.formula.xreplace({f: f * 1.001 for f in gas.formula.atoms(sp.Float)})
-    own = Entry(near, gas.complexity, 0.0102, 3)
-    close, poor = Entry(8.3 * T / V, 2, 0.01021, 1), Entry(T / 2, 1, 0.5, 0)
-    law = replace(gas, pareto=(own, close, poor))
-    assert own_entry(law) is law.pareto[0]
-    assert rivals(law) == [law.pareto[2], law.pareto[1]]
-    assert as_good(law) == [law.pareto[1]]
-    assert "The rows do not tell it from P = 8.3*T/V." in law.trust
-    assert own_entry(gas) is None
-    assert as_good(replace(law, evidence=replace(law.evidence, error=0.0), pareto=(close,))) == []
-    alone = replace(gas, pareto=(own,))
-    assert rivals(alone) == []
-    assert "do not tell" not in alone.trust
+        replace(make("T"), template=sp.zeta(sp.Symbol("T"))).to_python()

@@ -19,9 +19,8 @@ from rational_anova.discovery import (
     structure,
     symmetries,
 )
+from rational_anova.discovery._assemble import in_order
 from rational_anova.discovery._route import Linked
-from rational_anova.discovery.finish._assemble import in_order
-from rational_anova.discovery.finish._evidence import row_weights
 from rational_anova.discovery.finish._forms import forms, monic, partial_fractions
 from rational_anova.discovery.finish._simplify import simplified
 from rational_anova.discovery.search._beam import System, best_of
@@ -471,23 +470,6 @@ def test_templates_read_the_numbers_of_a_formula():
     assert sorted(template.values) == [0.8, 2.5]
     assert template.law.xreplace({}) == formula or equivalent(template.law, formula)
     assert Names(["x"]).parse(str(template.law)).free_symbols == {x}
-
-
-def test_noise_that_grows_with_the_target_is_seen():
-    rng = np.random.default_rng(0)
-    fitted = rng.uniform(1, 1000, 200)
-    weights = row_weights(fitted, 0.01 * fitted * rng.standard_normal(200))
-    assert weights is not None
-    assert np.corrcoef(np.log(weights), np.log(fitted))[0, 1] < -0.99
-    assert np.isclose(np.mean(weights**2), 1)
-
-
-def test_noise_of_one_size_is_left_alone():
-    rng = np.random.default_rng(0)
-    fitted = rng.uniform(1, 1000, 200)
-    assert row_weights(fitted, rng.standard_normal(200)) is None
-    assert row_weights(fitted, np.zeros(200)) is None
-    assert row_weights(fitted[:20], 0.01 * fitted[:20]) is None
 
 
 @pytest.mark.parametrize(

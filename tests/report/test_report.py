@@ -11,7 +11,16 @@ import pandas as pd
 import pytest
 import sympy as sp
 
-from rational_anova.discovery.law._law import Entry, Evidence, Law, Parameter
+from rational_anova.discovery.law import (
+    Entry,
+    Evidence,
+    Groups,
+    Law,
+    Noise,
+    Parameter,
+    Rival,
+    Sample,
+)
 from rational_anova.report import write_report
 from rational_anova.report._math import _large, math_svg, readable
 from rational_anova.symbols import Names
@@ -43,16 +52,17 @@ def van_der_waals(columns=("T", "V"), target="P", rows=60):
     )
     law = Law(
         c0 * T / (V - c1) - c2 / V**2, numbers, names, target, ((280, 460), (0.1, 2)),
-        np.diag([1e-10, 4e-10, 1e-5]), evidence, front, True, {columns[0]: "K", target: "bar"},
+        np.diag([1e-10, 4e-10, 1e-5]), evidence, front, "established",
+        {columns[0]: "K", target: "bar"},
     )  # fmt: skip
     return law, X, law.predict(X) + 0.05 * rng.normal(size=rows)
 
 
-def line(found=True, column="x", target="y"):
+def line(grade="one of several", column="x", target="y"):
     names = Names([column])
     return Law(c0 * names.symbols[0] / (names.symbols[0] - c1), (Parameter("c0", 2.5), Parameter("c1", 0.5)),
               names, target, ((0.0, 3.0),), np.full((2, 2), np.nan),
-              Evidence(rows=20, noise=0.5, error=0.5, stopped=True), found=found)  # fmt: skip
+              Evidence(rows=20, noise=0.5, error=0.5, stopped=True), grade=grade)  # fmt: skip
 
 
 class Tree(html.parser.HTMLParser):
@@ -96,10 +106,12 @@ def test_all_of_it(tmp_path):
     assert law.trust.split(".")[0] in text
     for part in ("0.042712", "2e-05", "exact", "0.23\N{NO-BREAK SPACE}%", "280", "0.31\N{NO-BREAK SPACE}%",
                  "it depends on &lt;T&gt; &amp; V", "def law(", "double law(", "numbers the rows",
-                 "T / K", "measured P / bar", "operations in the formula", "2,311"):  # fmt: skip
+                 "T / K", "P by the law / bar", "P (adjusted) / bar", "operations in the formula", "2,311",
+                 "residual / noise", "Correlation of their errors", "LaTeX with errors", "3.5921(30)"):  # fmt: skip
         assert part in text, part
-    assert tree.tags.count("figure") == 5
-    plots = re.findall(r"<figure><svg[^>]*>", text)
+    assert tree.tags.count("figure") == 7
+    plots = re.findall(r"<figure[^>]*><svg[^>]*>", text)
+    assert len(plots) == 7
     assert all('role="img"' in plot and "aria-label=" in plot for plot in plots)
     identifiers = [value for name, value in tree.attributes if name == "id"]
     assert len(set(identifiers)) == len(identifiers)
@@ -121,12 +133,14 @@ def test_same_page_twice(tmp_path):
 
 
 def test_without_data_and_without_a_law(tmp_path):
-    text = written(tmp_path, line(found=False))
+    text = written(tmp_path, line("interpolation"))
     Tree(text)
-    assert "No compact law of y" in text
+    assert "<title>No law of y, an interpolation</title>" in text
+    assert 'class="trust no"' in text
     assert "It is not proven" in text
     assert "time limit" in text
-    assert text.count("<figure>") == 1
+    assert text.count("<figure") == 1
+    assert "<h1>No law of y</h1>" in written(tmp_path, line("nothing"))
 
 
 def test_frames_and_gaps(tmp_path):
@@ -256,11 +270,47 @@ def test_on_a_phone(tmp_path, names):
 def test_front(tmp_path):
     law, X, y = van_der_waals()
     text = written(tmp_path, law, X, y)
-    assert "Other formulas" in text
+    assert "The best formula of each length" in text
     assert "fitted numbers" in text
     alone = replace(law, pareto=(Entry(law.formula, law.complexity, 0.0021, 2),))
     text = written(tmp_path, alone, X, y)
-    assert "Other formulas" not in text
-    assert "Complexity against error" not in text
+    assert "The best formula" not in text
+    assert "best of its length" not in text
     near = replace(law, pareto=(Entry(law.formula * 2, 4, 0.0025, 2), *alone.pareto))
-    assert "0.0025" in written(tmp_path, near, X, y)  # no powers of ten within a decade
+    text = written(tmp_path, near, X, y)
+    assert "0.0025" in text  # no powers of ten within a decade
+    assert "this law" in text
+
+
+def test_rivals_noise_groups_and_provenance(tmp_path):
+    x = sp.Symbol("x")
+    values = pd.DataFrame({"c0": [2.4, 2.6], "c0 stderr": [0.1, 0.1]}, index=["first", "second"])
+    X = np.linspace(1, 3, 20)[:, None]
+    law = replace(
+        line(), evidence=Evidence(20, 0.62, 0.6, 0.7, 0.9), name="hyperbola",
+        rivals=(
+            Rival(2.5 * x / (x - 0.5), "hyperbola", 0.7, 0.6, 2, 3, True),
+            Rival(x + 2, "straight line", 0.25, 0.623, 1, 1),
+            Rival(x, "", 1e-6, 2.0, 0, 0),
+        ),
+        noise=Noise("log-normal", 0.042, 0.0, {"log-normal": 0.9, "constant": 0.1}),
+        doubts=("A <pole> is near.",), outliers=(3,),
+        groups=Groups("run", ("c1",), ("c0",), values),
+        provenance={"file": "a<b.csv", "options": {"seed": 0, "forms": None, "by": ["run"]}},
+    )  # fmt: skip
+    law = replace(law, data=Sample(X, law.predict(X), None, np.repeat(["first", "second"], 10)))
+    text = written(tmp_path, law)
+    Tree(text)
+    assert "<h1>One of several laws of y: hyperbola</h1>" in text
+    for part in ("<li>A &lt;pole&gt; is near.</li>", "70% (this law)", "straight line", "1 more have less",
+                 "by 4.2% of the value (log-normal)", "log-normal 90%, constant 10%",
+                 "1.2 times that of the fit", "2.4 +- 0.1", "They share c1.", "a&lt;b.csv", "options seed",
+                 "second"):  # fmt: skip
+        assert part in text, part
+    for other in (
+        "62.3",
+        "60\N{NO-BREAK SPACE}%",
+        "62\N{NO-BREAK SPACE}%",
+        "forms",
+    ):  # one figure alone
+        assert other not in text, other

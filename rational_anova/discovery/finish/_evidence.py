@@ -1,36 +1,36 @@
-"""What speaks for a law: rows it has not seen, the outer part of the data, chance; its noise."""
+"""Whether a formula in several columns may be called a law."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..._core.types import Array
-from .._thresholds import CHANCE, NOISE_EVIDENCE, NOISE_ROWS, NOISE_SHARES, SHAPE
-from ..law import Evidence
+from .._thresholds import CHANCE, COMPACT, FREE_NUMBERS, ROUGH_LAW, SHAPE, WEAK_LAW
+from ..law import Evidence, operations
 from ..search import Data, Template
 
 
-def error_on(template: Template, data: Data, spread: float = 0.0) -> float:
-    """Error on rows relative to a spread, their own by default; infinite without a value."""
-    with np.errstate(all="ignore"):
-        miss = template.predict(data) - data.y
-    e = float(np.sqrt(np.mean(miss**2))) / (spread or float(np.std(data.y)) or 1.0)
-    return e if np.isfinite(e) else np.inf
+def holds(template: Template, data: Data, evidence: Evidence) -> bool:
+    """Return whether a formula in several columns may be called a law.
 
-
-def extrapolated(template: Template, data: Data) -> float | None:
-    """Error on the outer half of the rows of a fit to the inner half; None for few rows."""
-    used = [i for i, s in enumerate(data.symbols) if template.expression.has(s)]
-    if not used or len(data.y) < max(20, 4 * len(template.parameters)):
-        return None
-    low, high = data.X[:, used].min(0), data.X[:, used].max(0)
-    out = (np.abs(data.X[:, used] - (low + high) / 2) / ((high - low) / 2)).max(1)
-    inner = out <= np.median(out)
-    if inner.sum() < 10 or (~inner).sum() < 5:
-        return None
-    fitted = template.refined(data.rows(np.flatnonzero(inner)))
-    e = error_on(fitted, data.rows(np.flatnonzero(~inner)), float(np.std(data.y)))
-    return e if np.isfinite(e) else None
+    Args:
+        template: fitted to the rows of the search.
+        data: these rows.
+        evidence: errors, the surrogate's among them.
+    """
+    n, k = len(data.y), len(template.parameters)
+    if not np.isfinite(template.error):
+        return False
+    compact = operations(template.law) <= COMPACT and k <= FREE_NUMBERS and k < n / 3
+    if (evidence.stopped and k > 3) or (template.error > ROUGH_LAW and k > 3):
+        return False  # of many numbers that do not fit well, or of a search cut short
+    if not compact or not beats_chance(template, n, evidence.candidates):
+        return False
+    if evidence.error > ROUGH_LAW and leaves_a_shape(template, data):
+        return False
+    if evidence.error > WEAK_LAW and not weak_but_real(template, data, evidence):
+        return False
+    # a free smooth function may not do much better
+    return bool(evidence.error <= 1.3 * evidence.surrogate + 1e-9)
 
 
 def beats_chance(template: Template, rows: int, candidates: int) -> bool:
@@ -72,29 +72,3 @@ def weak_but_real(template: Template, data: Data, evidence: Evidence) -> bool:
     search = 2 * np.log(max(evidence.candidates, 1))
     fit = len(data.y) * np.log(evidence.error**2) + template.numbers + template.written + search
     return bool(gain < -CHANCE / 2 and fit < -2 * CHANCE)
-
-
-def row_weights(fitted: Array, residual: Array) -> Array | None:
-    """One over the standard deviation of each row, mean square 1; None if all are alike.
-
-    The standard deviation is taken to be that of a constant part and of a part in proportion to
-    the fitted value: to the measured one it may not be, since a low value is not a precise one.
-    """
-    n, size = len(fitted), np.abs(fitted)
-    if n < NOISE_ROWS or not np.isfinite(residual).all() or not residual.any():
-        return None
-
-    def likelihood(deviation: Array) -> float:
-        scaled = np.mean((residual / deviation) ** 2)
-        return float(-n / 2 * np.log(scaled) - np.sum(np.log(deviation)))
-
-    typical = float(np.median(size)) or 1.0
-    tried = []
-    for share in NOISE_SHARES:
-        deviation = np.hypot(np.maximum(size, 1e-3 * typical), share * typical)
-        tried.append((likelihood(deviation), share, deviation))
-    best, _, deviation = max(tried, key=lambda t: t[0])
-    if best - likelihood(np.ones(n)) < NOISE_EVIDENCE:
-        return None
-    weights: Array = 1 / deviation
-    return weights / np.sqrt(np.mean(weights**2))

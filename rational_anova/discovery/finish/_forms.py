@@ -15,6 +15,7 @@ from .._thresholds import (
     FACTORED_TERMS,
     LONGEST,
     PARTIAL_DEGREE,
+    PARTIAL_SYMBOLS,
     PARTIAL_TERMS,
 )
 from ..law import operations
@@ -125,10 +126,18 @@ def _split_numerator(term: sp.Expr, columns: set[sp.Symbol]) -> Iterator[tuple[s
 
 def _apart(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
     """Partial fractions in one variable; as it is where a system of many unknowns would follow."""
-    whole = sp.together(expression)
-    if sp.degree(sp.denom(whole), symbol) > PARTIAL_DEGREE:
-        return whole
-    return sp.apart(whole, symbol)
+    # functions of other symbols are but names here; as they are, sympy's gcd may never end
+    others = {
+        part: sp.Dummy()
+        for part in expression.atoms(sp.Function, sp.Pow)
+        if not part.has(symbol) and not (part.is_Pow and part.exp.is_Integer)
+    }
+    whole = sp.together(expression.xreplace(others))
+    back = {name: part for part, name in others.items()}
+    large = len(whole.free_symbols) > PARTIAL_SYMBOLS
+    if large or sp.degree(sp.denom(whole), symbol) > PARTIAL_DEGREE:
+        return whole.xreplace(back)
+    return sp.apart(whole, symbol).xreplace(back)
 
 
 def rewritten(template: Template, data: Data) -> Template:

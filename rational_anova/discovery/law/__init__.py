@@ -1,14 +1,33 @@
 """`Law`: a formula found in data, what it is made of, and what can be done with it."""
 
 from ._domain import Domain as Domain
+from ._errors import profile as profile
 from ._expressions import operations as operations
 from ._expressions import readable as readable
 from ._expressions import short as short
 from ._expressions import substitute as substitute
 from ._expressions import text as text
+from ._formula import name_in_latex as name_in_latex
+from ._formula import names_in_latex as names_in_latex
 from ._law import Law as Law
+from ._panels import INK as INK
+from ._panels import STYLE as STYLE
+from ._panels import Panel as Panel
+from ._panels import Rows as Rows
+from ._plot import front as front
+from ._plot import measured as measured
+from ._plot import panels as panels
 from ._records import Entry as Entry
 from ._records import Evidence as Evidence
+from ._records import Grade as Grade
+from ._records import Groups as Groups
+from ._records import Noise as Noise
 from ._records import Parameter as Parameter
-from ._words import own_entry as own_entry
-from ._words import rivals as rivals
+from ._records import Rival as Rival
+from ._records import Sample as Sample
+from ._words import group_rows as group_rows
+from ._words import noise as noise
+from ._words import others as others
+from ._words import relative as relative
+from ._words import share as share
+from ._words import title as title

@@ -75,6 +75,60 @@ def decimal(number: sp.Expr) -> sp.Expr:
     return sp.Float(repr(float(number)), 15) if rest == 1 else number
 
 
+def with_error(value: float, stderr: float, power: str = "e{}") -> str:
+    """Write a number with the error of its last digits in brackets, as particle physicists do.
+
+    The error has two digits if they are below 3.55, else one.
+
+    Args:
+        value: the number.
+        stderr: its standard error, positive and finite.
+        power: how a power of ten is written behind it.
+
+    Example:
+        >>> with_error(2.2591, 0.0123), with_error(1.2345e-5, 4e-7), with_error(-12345.0, 120.0)
+        ('2.259(12)', '1.23(4)e-5', '-1.234(12)e4')
+    """
+    lead = math.floor(math.log10(stderr))
+    leading = round(stderr / 10.0 ** (lead - 2))
+    place = lead - 1 if leading < 355 else lead  # of the last digit that is kept
+    shown = round(stderr / 10.0**place)
+    size = math.floor(math.log10(max(abs(value), stderr)))
+    shift = size if place > 0 or size < -3 else 0
+    decimals = max(shift - place, 0)
+    number = f"{value / 10.0**shift:.{decimals}f}({shown})"
+    return number + (power.format(shift) if shift else "")
+
+
+_GREEK = frozenset(
+    (
+        "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa",
+        "lambda", "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi",
+        "omega",
+    )
+)  # fmt: skip
+
+
+def in_latex(name: str) -> str:
+    r"""Write a name in LaTeX: words upright, Greek letters and single letters as they are.
+
+    Example:
+        >>> in_latex("vmax"), in_latex("k_cat"), in_latex("theta0"), in_latex("x1")
+        ('\\mathrm{vmax}', 'k_{\\mathrm{cat}}', '\\theta_{0}', 'x_{1}')
+    """
+    head, _, index = name.partition("_")
+    if not index:
+        head = name.rstrip("0123456789") or name
+        index = name[len(head) :]
+    written = [_word(part) for part in (head, index) if part]
+    return written[0] + "".join(f"_{{{part}}}" for part in written[1:])
+
+
+def _word(part: str) -> str:
+    plain = len(part) == 1 or part.isdigit() or part.lower() in _GREEK
+    return str(sp.latex(sp.Symbol(part))) if plain else rf"\mathrm{{{part}}}"
+
+
 def operations(expr: sp.Expr) -> int:
     """Count the operations of a formula, as the paper's tables do.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, reduce
 from typing import Any
@@ -10,19 +12,31 @@ from typing import Any
 import numpy as np
 import sympy as sp
 from sympy.printing.c import C99CodePrinter
+from sympy.printing.latex import LatexPrinter
 from sympy.printing.numpy import NumPyPrinter
 
 from ..._core import checks as check
 from ...symbols import Names
 from ...tables import rows_of
-from ._expressions import decimal, operations, settled, short, substitute, to_digits
+from ._expressions import (
+    decimal,
+    in_latex,
+    operations,
+    settled,
+    short,
+    substitute,
+    to_digits,
+    with_error,
+)
 from ._records import Parameter
 
 
 def to_python(
     expr: sp.Expr, names: Names, parameters: Sequence[Parameter], name: str, about: str = ""
 ) -> str:
-    """Return the source of a function of the columns that needs nothing but numpy.
+    """Return the source of a function of the columns.
+
+    It needs numpy, and scipy for functions such as erf that numpy has not.
 
     Args:
         expr: in the symbols of the columns and of the parameters.
@@ -38,21 +52,24 @@ def to_python(
     body = [f'"""{about}"""'] if about else []
     # Whole numbers in an array would not take negative powers.
     body += [f"{column} = numpy.asarray({column}, dtype=float)" for column in used]
-    body += [f"{p.name} = {p.value!r}{_remark(p, '  # ')}" for p in _used(expr, parameters)]
-    value = _text(_NumPy({"fully_qualified_modules": True}), expr, names)
+    code = _code_names(names, parameters)
+    body += [f"{code[p.name]} = {p.value!r}{_remark(p, '  # ')}" for p in _used(expr, parameters)]
+    value = _text(_NumPy({"fully_qualified_modules": True}), expr, names, code)
     if not used:
         shapes = ", ".join(f"numpy.shape({column})" for column in names.identifiers)
         value = f"numpy.full(numpy.broadcast_shapes({shapes}), {value}, dtype=float)"
     lines = [f"def {name}({arguments}):", *(f"    {line}" for line in [*body, f"return {value}"])]
-    return "import numpy\n\n\n" + "\n".join(lines) + "\n"
+    needed = ["import numpy", *(["import scipy.special"] if "scipy.special." in value else [])]
+    return "\n".join(needed) + "\n\n\n" + "\n".join(lines) + "\n"
 
 
 def to_c(expr: sp.Expr, names: Names, parameters: Sequence[Parameter], name: str) -> str:
     """Return the source of a C function of the columns; link it with -lm."""
     _check_name(name)
     arguments = ", ".join(f"double {column}" for column in names.identifiers) or "void"
+    code = _code_names(names, parameters)
     body = [
-        f"const double {p.name} = {p.value!r};{_remark(p, ' /* ', ' */')}"
+        f"const double {code[p.name]} = {p.value!r};{_remark(p, ' /* ', ' */')}"
         for p in _used(expr, parameters)
     ]
     unused = [
@@ -61,7 +78,7 @@ def to_c(expr: sp.Expr, names: Names, parameters: Sequence[Parameter], name: str
         if not expr.has(symbol)
     ]
     numbers = {n: sp.Float(float(n), 17) for n in expr.atoms(sp.NumberSymbol)}
-    value = _text(_C(), expr.xreplace(numbers), names)
+    value = _text(_C(), expr.xreplace(numbers), names, code)
     lines = [*unused, *body, f"return {value};"]
     return (
         "#include <math.h>\n\n"
@@ -87,17 +104,36 @@ def _used(expr: sp.Expr, parameters: Sequence[Parameter]) -> list[Parameter]:
     return [p for p in parameters if expr.has(p.symbol)]
 
 
+def _code_names(names: Names, parameters: Sequence[Parameter]) -> dict[str, str]:
+    """Return how code calls each parameter: by its name, unless the language has taken it."""
+    taken, code = set(names.identifiers), {}
+    for name in (p.name for p in parameters):
+        free = name if re.fullmatch("c[0-9]+", name) else Names([name]).identifiers[0]
+        while free in taken:
+            free += "_"
+        taken.add(free)
+        code[name] = free
+    return code
+
+
 def _remark(parameter: Parameter, before: str, after: str = "") -> str:
     exact = parameter.exact
     return "" if exact is None or exact.is_Integer else f"{before}{exact}{after}"
 
 
-def _text(printer: Any, expr: sp.Expr, names: Names) -> str:
+def _text(printer: Any, expr: sp.Expr, names: Names, parameters: Mapping[str, str]) -> str:
     code = {s: sp.Symbol(i) for s, i in zip(names.symbols, names.identifiers, strict=True)}
-    written = str(printer.doprint(expr.xreplace(code)))
+    code |= {sp.Symbol(name): sp.Symbol(new) for name, new in parameters.items()}
+    try:
+        written = str(printer.doprint(expr.xreplace(code)))
+    except NotImplementedError:
+        written = "Not supported"
     if "Not supported" in written or "math." in written:  # math knows no arrays
         raise ValueError(f"{expr} has a function that cannot be written as code")
     return written
+
+
+_SPECIAL = {"erf": "erf", "erfc": "erfc"}  # as scipy calls them
 
 
 class _NumPy(NumPyPrinter):
@@ -109,6 +145,12 @@ class _NumPy(NumPyPrinter):
 
     def _print_Min(self, expr: sp.Expr) -> str:
         return reduce("numpy.minimum({}, {})".format, map(self._print, expr.args))
+
+    def _special(self, expr: sp.Expr) -> str:
+        name = _SPECIAL[expr.func.__name__]
+        return f"scipy.special.{name}({', '.join(map(self._print, expr.args))})"
+
+    _print_erf = _print_erfc = _special
 
 
 class _C(C99CodePrinter):
@@ -136,6 +178,13 @@ class Formula:
         parameters = tuple(self.parameters)
         if len({p.name for p in parameters}) < len(parameters):
             raise ValueError(f"two parameters have one name: {[p.name for p in parameters]}")
+        columns = dict(zip((s.name for s in self.names.symbols), self.names.columns, strict=True))
+        clash = [p.name for p in parameters if p.name in columns]
+        if clash:
+            raise ValueError(
+                f"the parameter {clash[0]!r} has the name of the column {columns[clash[0]]!r}; "
+                "give one of them another name"
+            )
         template = sp.sympify(self.template)
         known = {*self.names.symbols, *(p.symbol for p in parameters)}
         unknown = sorted(map(str, template.free_symbols - known))
@@ -173,9 +222,25 @@ class Formula:
         """
         return operations(self.rounded(15))
 
-    def latex(self, digits: int = 6) -> str:
-        """Return the right-hand side in LaTeX, rounded as by `rounded`."""
-        return str(sp.latex(self.rounded(digits), symbol_names=self.names.latex, full_prec=False))
+    def latex(self, digits: int = 6, errors: bool = False) -> str:
+        r"""Return the right-hand side in LaTeX, rounded as by `rounded`; words are upright.
+
+        Args:
+            digits: the most that a number has.
+            errors: whether numbers carry their standard error: 2.259(12) is 2.259 +- 0.012.
+
+        Example:
+            >>> S, vmax, km = sp.symbols("S vmax km")
+            >>> law = Formula(vmax * S / (km + S), (Parameter("vmax", 212.68, 6.9),
+            ...               Parameter("km", 0.0641, 0.0083)), Names(["S"]), "rate")
+            >>> print(law.latex(errors=True))
+            \frac{213(7) \, S}{S + 0.064(8)}
+        """
+        if not errors:
+            words = names_in_latex(self.names)
+            return str(sp.latex(self.rounded(digits), symbol_names=words, full_prec=False))
+        check.integer(digits, "digits", 1)
+        return _latex_with_errors(self, digits)
 
     def to_python(self, name: str = "law") -> str:
         """Return the source of a function of the columns; all it needs is numpy."""
@@ -202,6 +267,44 @@ class Formula:
         return compiled(self.template, self.names, self.parameters)
 
     def _repr_latex_(self) -> str:
-        target = Names([self.target])
-        left = sp.latex(target.symbols[0], symbol_names=target.latex)
-        return f"$\\displaystyle {left} = {self.latex()}$"
+        return f"$\\displaystyle {name_in_latex(self.target)} = {self.latex()}$"
+
+
+def name_in_latex(name: str) -> str:
+    """Return the name of a column or target as LaTeX writes it, words upright."""
+    own = Names([name])
+    return str(sp.latex(own.symbols[0], symbol_names=names_in_latex(own)))
+
+
+def names_in_latex(names: Names) -> dict[sp.Symbol, str]:
+    """Return how LaTeX writes each column, for `sympy.latex(formula, symbol_names=...)`."""
+    return {**{s: in_latex(s.name) for s in names.symbols}, **names.latex}
+
+
+def _latex_with_errors(formula: Formula, digits: int) -> str:
+    """Put marks in for the numbers, which sort before all names, and write these as numbers."""
+    values, written = {}, names_in_latex(formula.names)
+    for n, p in enumerate(formula.parameters):
+        known = p.exact is None and math.isfinite(p.stderr) and p.stderr > 0
+        if not known:
+            values[p.symbol] = (
+                to_digits(p.value, p.stderr, digits) if p.exact is None else decimal(p.exact)
+            )
+            continue
+        mark = sp.Symbol(f"!{n:03}", positive=True)
+        values[p.symbol] = -mark if p.value < 0 else mark
+        number = with_error(abs(p.value), p.stderr, r"\times 10^{{{}}}")
+        raised = any(power.base == p.symbol for power in formula.template.atoms(sp.Pow))
+        written[mark] = rf"\left({number}\right)" if raised else number
+    shown = substitute(formula.template, values)
+    printer = _NumbersLast({"symbol_names": written, "full_prec": False, "mul_symbol": r" \, "})
+    # two numbers side by side would read as one
+    return re.sub(r"(?<=\)) \\, (?=\d)", r" \\cdot ", printer.doprint(shown))
+
+
+class _NumbersLast(LatexPrinter):
+    """Writes V - 0.043(4), where the order of the marks would put the number first."""
+
+    def _as_ordered_terms(self, expr: sp.Expr, order: Any = None) -> list[sp.Expr]:
+        terms = super()._as_ordered_terms(expr, order)
+        return sorted(terms, key=lambda term: all(s.name[0] == "!" for s in term.free_symbols))

@@ -1,7 +1,8 @@
-"""Laws as JSON: everything they hold, without loss."""
+"""Laws as JSON: everything they hold but their data, without loss."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from ..._core import records
 from ...symbols import Names
 from ._expressions import text
-from ._records import Entry, Evidence, Parameter
+from ._records import Entry, Evidence, Grade, Groups, Noise, Parameter, Rival
 
 if TYPE_CHECKING:
     from ._law import Law
@@ -27,45 +28,97 @@ def to_json(law: Law) -> str:
         ],
         "columns": list(law.names.columns),
         "target": law.target,
+        "name": law.name,
+        "grade": law.grade.value,
+        "doubts": law.doubts,
         "box": law.box,
         "covariance": law.covariance,
         "evidence": asdict(law.evidence),
+        "noise": {**vars(law.noise), "compared": dict(law.noise.compared)},
+        "rivals": [{**vars(rival), "formula": text(rival.formula)} for rival in law.rivals],
         "pareto": [{**vars(entry), "formula": text(entry.formula)} for entry in law.pareto],
-        "found": law.found,
+        "groups": None if law.groups is None else _groups(law.groups),
+        "outliers": law.outliers,
         "units": law.units,
+        "provenance": plain(law.provenance),
     }
     return records.to_text("law", content) + "\n"
 
 
-def arguments(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a `Law` from the content of its file."""
+def plain(value: Any) -> Any:
+    """Return what JSON can hold; whatever else is written as text."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value.value if isinstance(value, Grade) else value
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | set | np.ndarray):
+        return [plain(one) for one in value]
+    return str(value)
+
+
+def _groups(groups: Groups) -> dict[str, Any]:
+    return {
+        "column": groups.column,
+        "shared": list(groups.shared),
+        "own": list(groups.own),
+        "names": [plain(name) for name in groups.values.index],
+        "label": groups.values.index.name,
+        "values": {str(c): groups.values[c].to_numpy(dtype=float) for c in groups.values.columns},
+        "spread": dict(groups.spread),
+        "shrunk": groups.shrunk,
+    }
+
+
+def arguments(found: records.Found) -> dict[str, Any]:
+    """Return the arguments of a `Law` from its file."""
+    content = found.content
     names = Names(content["columns"])
-    parameters = [
-        Parameter(
-            p["name"],
-            p["value"],
-            p["stderr"],
-            None if p["exact"] is None else names.parse(p["exact"]),
-            bool(p.get("given", False)),
-        )
-        for p in content["parameters"]
-    ]
+    parameters = tuple(_parameter(names, p) for p in content["parameters"])
     known = {field.name for field in fields(Evidence)}
     evidence = {key: value for key, value in content["evidence"].items() if key in known}
-    evidence["route"] = tuple(evidence["route"])
     size = len(parameters)
     return {
-        "template": names.parse(content["template"]),
-        "parameters": tuple(parameters),
+        "template": names.parse(content["template"], [p.name for p in parameters]),
+        "parameters": parameters,
         "names": names,
         "target": content["target"],
         "box": tuple((low, high) for low, high in content["box"]),
         "covariance": np.array(content["covariance"], dtype=float).reshape(size, size),
         "evidence": Evidence(**evidence),
         "pareto": tuple(
-            Entry(names.parse(e["formula"]), e["complexity"], e["error"], e["parameters"])
-            for e in content["pareto"]
+            Entry(**{**e, "formula": names.parse(e["formula"])}) for e in content["pareto"]
         ),
-        "found": bool(content["found"]),
+        "grade": Grade(content["grade"]),
         "units": dict(content["units"]),
+        "name": content["name"],
+        "rivals": tuple(
+            Rival(**{**r, "formula": names.parse(r["formula"])}) for r in content["rivals"]
+        ),
+        "doubts": tuple(content["doubts"]),
+        "noise": Noise(**content["noise"]),
+        "groups": None if content["groups"] is None else _read_groups(content["groups"]),
+        "outliers": tuple(content["outliers"]),
+        "provenance": dict(content["provenance"]),
     }
+
+
+def _parameter(names: Names, entry: dict[str, Any]) -> Parameter:
+    exact = entry["exact"]
+    return Parameter(**{**entry, "exact": None if exact is None else names.parse(exact)})
+
+
+def _read_groups(entry: dict[str, Any]) -> Groups:
+    import pandas as pd
+
+    index = pd.Index(entry["names"], name=entry["label"])
+    values = pd.DataFrame(entry["values"], index=index, dtype=float)
+    return Groups(
+        entry["column"],
+        tuple(entry["shared"]),
+        tuple(entry["own"]),
+        values,
+        entry["spread"],
+        bool(entry["shrunk"]),
+    )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,20 +15,22 @@ import sympy as sp
 
 from ..._core import records
 from ...certificates import register_certifier
+from ...symbols import names_in
 from ...tables import rows_of
 from .._equivalence import Verdict, equivalent
 from . import _certificate, _domain, _errors, _json, _words
 from ._domain import Domain
 from ._expressions import settled, short
 from ._formula import Formula
-from ._records import Entry, Evidence, Parameter
+from ._records import Entry, Evidence, Grade, Groups, Noise, Parameter, Rival, Sample
 
-__all__ = ["Entry", "Evidence", "Law", "Parameter"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Law(Formula):
-    """A law found in a table. It is not changed once made, and holds no data.
+    """A law found in a table. It is not changed once made; its file does not hold the data.
 
     Args:
         template: the formula, in the symbols of the columns and of the parameters.
@@ -37,8 +41,16 @@ class Law(Formula):
         covariance: of the parameters, in their order.
         evidence: what speaks for the law.
         pareto: the best formula of each complexity.
-        found: False if no compact law was found and this is but an approximation.
+        grade: what may be said of it: established, one of several, interpolation, nothing.
         units: labels of columns and target, for instance {"T": "K"}.
+        name: that of the catalogue, if it is a named law.
+        rivals: all that were weighed, the heaviest first, the law among them.
+        doubts: what speaks against it, one sentence each.
+        noise: how measurements scatter about it.
+        groups: its numbers by experiment, if there are several.
+        outliers: rows that a robust fit gave no weight.
+        provenance: what it was made from and how: file, rows, options, version.
+        data: the rows of the fit, as long as the law is in memory.
 
     Example:
         >>> from rational_anova.symbols import Names
@@ -46,7 +58,7 @@ class Law(Formula):
         >>> law = Law(T * c0, (Parameter("c0", 8.3, 0.1),), Names(["T"]), "P", ((1, 2),),
         ...           np.array([[0.01]]), Evidence(rows=50, noise=0.01, error=0.01))
         >>> law
-        Law(P = 8.3*T, rmse 0.01)
+        Law(P = 8.3*T, rmse 0.01, one of several)
         >>> law.predict([[2.0]])
         array([16.6])
     """
@@ -55,8 +67,16 @@ class Law(Formula):
     covariance: np.ndarray
     evidence: Evidence
     pareto: tuple[Entry, ...] = ()
-    found: bool = True
+    grade: Grade = Grade.SEVERAL
     units: dict[str, str] = field(default_factory=dict)
+    name: str = ""
+    rivals: tuple[Rival, ...] = ()
+    doubts: tuple[str, ...] = ()
+    noise: Noise = field(default_factory=Noise)
+    groups: Groups | None = None
+    outliers: tuple[int, ...] = ()
+    provenance: dict[str, Any] = field(default_factory=dict)
+    data: Sample | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -71,6 +91,10 @@ class Law(Formula):
             "box": box,
             "covariance": covariance.reshape(size, size),
             "pareto": tuple(replace(e, formula=settled(e.formula)) for e in self.pareto),
+            "rivals": tuple(replace(r, formula=settled(r.formula)) for r in self.rivals),
+            "grade": Grade(self.grade),
+            "doubts": tuple(self.doubts),
+            "outliers": tuple(int(row) for row in self.outliers),
         }
         for name, value in own.items():
             object.__setattr__(self, name, value)
@@ -96,29 +120,56 @@ class Law(Formula):
         return law
 
     def predict_interval(
-        self, X: Any, level: float = 0.95, noise: bool = False
+        self,
+        X: Any,
+        level: float = 0.95,
+        noise: bool = False,
+        sigma: Any = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high for each row, from the errors of the parameters.
 
         Args:
             X: as for `predict`.
             level: how often the interval shall hold the true value.
-            noise: if True, that of a new measurement rather than that of the law.
+            noise: if True, that of a new measurement rather than that of the law. It follows
+                `noise`: as wide as the law is large if that is proportional, never below zero
+                if it is log-normal or Poisson.
+            sigma: standard error of the new measurements, a number or one a row, if the law was
+                fitted with given errors; their median by default.
         """
-        return _errors.predicted(self, rows_of(X, self.names.columns), level, noise)
+        rows = rows_of(X, self.names.columns)
+        return _errors.predicted(self, rows, level, noise, sigma)
+
+    @cached_property
+    def _slopes(self) -> list[Any]:
+        return _errors.slopes(self)
 
     @property
     def stderr(self) -> dict[str, float]:
         """Standard error of each parameter from the data, before it was made exact."""
         return {p.name: p.stderr for p in self.parameters}
 
-    def intervals(self, level: float = 0.95) -> dict[str, tuple[float, float]]:
-        """Return an interval for each parameter, by Student's t; no width if it is exact."""
-        return _errors.intervals(self, level)
+    def intervals(
+        self, level: float = 0.95, method: str | None = None
+    ) -> dict[str, tuple[float, float]]:
+        """Return an interval for each parameter; no width if it is exact or given.
+
+        Args:
+            level: how often the interval shall hold the true value.
+            method: "profile" for profile likelihood, which is stored at 95% and computed from
+                `data` at other levels; "wald" for value -+ t * stderr. By default the first where
+                it is there.
+        """
+        return _errors.intervals(self, level, method)
+
+    @property
+    def correlation(self) -> pd.DataFrame:
+        """How the errors of the fitted parameters go together, from -1 to 1."""
+        return _errors.correlation(self)
 
     @property
     def coefficients(self) -> pd.DataFrame:
-        """The parameters as a table: value, exact, stderr, and low and high at 95%."""
+        """The parameters as a table: value, exact, stderr, low and high at 95%, unit, meaning."""
         return _errors.coefficients(self)
 
     @cached_property
@@ -139,12 +190,58 @@ class Law(Formula):
         return _domain.poles(self.formula, self.names.symbols, self.box if box is None else box)
 
     def equals(self, other: Law | sp.Expr | str, digits: int = 3) -> Verdict:
-        """Compare with another law or formula, as `equivalent` does; true if it is identical."""
+        """Compare with another law or formula, as `equivalent` does; true if it is identical.
+
+        A name that is neither a column nor a known constant is a free number: the law is then
+        compared with the whole family, `law.equals("a*S/(b + S)")`, and `by` is "fit".
+        """
         if isinstance(other, str):
-            other = self.names.parse(other)
-        formula = other.formula if isinstance(other, Law) else other
+            other = self.names.parse(other, names_in(other))
+        formula = other.formula if isinstance(other, Law) else sp.sympify(other)
+        known = {p.symbol: p.number for p in self.parameters if p.given}
+        formula = formula.xreplace(known)
+        if formula.free_symbols - set(self.names.symbols):
+            same = _of_family(self, formula)
+            return Verdict(same, same, same, by="fit")
         box = dict(zip(self.names.symbols, self.box, strict=True))
         return equivalent(self.formula, formula, digits, box)
+
+    def is_(self, name: str) -> bool:
+        """Return whether this is the law of the catalogue by that name or alias.
+
+        It is if it was found as such, or if the named form can be fitted to its values with no
+        more numbers than it has.
+        """
+        return _is_named(self, name)
+
+    def for_group(self, group: Any) -> Law:
+        """Return the law of one experiment, with the numbers that this one has of its own."""
+        if self.groups is None or group not in self.groups.values.index:
+            known = [] if self.groups is None else list(self.groups.values.index)
+            raise ValueError(f"the law has no group {group!r}; there are {known}")
+        row = self.groups.values.loc[group]
+        parameters = tuple(_of_group(p, row) for p in self.parameters)
+        # how the errors of numbers of one group go together is not known
+        covariance = np.diag([p.stderr**2 for p in parameters])
+        return replace(self, parameters=parameters, covariance=covariance, groups=None, data=None)
+
+    def plot(
+        self, X: Any = None, y: Any = None, *, sigma: Any = None, groups: Any = None
+    ) -> Figure:
+        """Draw the law: its data, bands, rivals, what is beyond the data, and the residuals.
+
+        Args:
+            X: the data, as for `predict`; those of the fit by default, as long as they are there.
+            y: measured values of the target, or the name of a column of X.
+            sigma: standard errors of y, drawn as bars.
+            groups: the experiment of each row, if the law has several.
+
+        Returns:
+            A matplotlib figure; `figure.savefig("law.png")` writes it.
+        """
+        from ._plot import plot  # matplotlib takes a second to import
+
+        return plot(self, X, y, sigma, groups)
 
     @property
     def trust(self) -> str:
@@ -156,9 +253,62 @@ class Law(Formula):
         return _words.summary(self)
 
     def __repr__(self) -> str:
-        rmse = _words.brief(self.evidence.error * self.evidence.spread)
-        note = "" if self.found else ", no compact law found"
-        return f"Law({self.target} = {short(self.rounded())}, rmse {rmse}{note})"
+        named = f", {self.name}" if self.name else ""
+        error = _words.scatter(self)
+        return f"Law({self.target} = {short(self.rounded())}{named}, {error}, {self.grade})"
+
+
+def _of_group(parameter: Parameter, row: Mapping[str, float]) -> Parameter:
+    """Return a parameter with the value and error that it has in a row of `Groups.values`."""
+    if parameter.name not in row:
+        return parameter
+    value, error = float(row[parameter.name]), float(row.get(f"{parameter.name} stderr", np.nan))
+    return replace(
+        parameter, value=value, stderr=error, low=np.nan, high=np.nan, exact=None, given=False
+    )
+
+
+def _of_family(law: Law, form: sp.Expr) -> bool:
+    """Return whether a form with free names can be the law, with no more numbers than it has."""
+    from ..fitting import Form, same_family  # loads much that most laws never need
+
+    columns = law.names.symbols
+    free = tuple(sorted(form.free_symbols - set(columns), key=str))
+    if len(free) > _numbers(law):
+        return False
+    return same_family(law.formula, Form(form, columns, free), law.box)
+
+
+def _numbers(law: Law) -> int:
+    """Count the numbers of a law: its parameters, those written out, and factors of one."""
+    given = {p.symbol for p in law.parameters if p.given}
+    own = {p.symbol for p in law.parameters} - given
+    written = [e for e in sp.preorder_traversal(law.template) if e.is_number and e not in (1, -1)]
+    plain = [
+        term
+        for term in sp.Add.make_args(law.template)
+        if not any(f in own or f.is_number for f in sp.Mul.make_args(term))
+    ]
+    inner = [e for e in sp.preorder_traversal(law.template) if e.is_Add and sp.S.One in e.args]
+    return len(own) + len(written) + len(plain) + len(inner)
+
+
+def _is_named(law: Law, name: str) -> bool:
+    from ..catalogue import find
+
+    if law.name and law.name.casefold() == name.casefold():
+        return True
+    form = find(name)
+    if law.name and law.name == form.name:
+        return True
+    used = [s for s in law.names.symbols if law.formula.has(s)]
+    if len(used) != len(form.inputs):
+        return False
+    marks = {s: sp.Dummy(s.name) for s in form.expression.free_symbols}
+    template = form.expression.xreplace(marks)
+    inputs = [marks[sp.Symbol(name)] for name in form.inputs]
+    ways = (dict(zip(inputs, order, strict=True)) for order in permutations(used))
+    return any(_of_family(law, template.xreplace(way)) for way in ways)
 
 
 register_certifier(Law, _certificate.certify_law)
@@ -166,5 +316,5 @@ records.register(
     "law",
     Law,
     write=lambda law: law.to_json().encode(),
-    read=lambda found: Law(**_json.arguments(found.content)),
+    read=lambda found: Law(**_json.arguments(found)),
 )

@@ -18,6 +18,8 @@ from ._stages import rational_terms as rational_terms
 from ._template import Data as Data
 from ._template import Template as Template
 from ._template import simple_cost as simple_cost
+from ._template import small_sample as small_sample
+from ._template import written as written
 from ._vocabulary import LINKS as LINKS
 from ._vocabulary import USUAL as USUAL
 from ._vocabulary import permitted as permitted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import sympy as sp
@@ -25,9 +25,19 @@ from ._vocabulary import LINKS, USUAL
 
 @dataclass
 class Counter:
-    """How many formulas were weighed."""
+    """What the parts of a search share: how many formulas were weighed, and the best so far.
+
+    Attributes:
+        candidates: how many formulas were weighed.
+        stopped: whether the caller asked to stop.
+        pool: the candidates of the whole table so far.
+        found: its templates so far.
+    """
 
     candidates: int = 0
+    stopped: bool = False
+    pool: list[Candidate] = field(default_factory=list)
+    found: list[Template] = field(default_factory=list)
 
 
 @dataclass
@@ -45,7 +55,8 @@ class Search:
     @property
     def over(self) -> bool:
         """Whether the time is up."""
-        return time.monotonic() > self.deadline or time.thread_time() > self.work
+        late = time.monotonic() > self.deadline or time.thread_time() > self.work
+        return late or self.counter.stopped
 
     def hurry(self, seconds: float) -> None:
         """Give the search so many seconds of work; a busy machine may take them longer."""
@@ -80,6 +91,8 @@ def solve(table: ReducedTable, search: Search, depth: int = 0) -> list[Template]
             pool, done = judged(pool, noise)
             found += polished(pool, found, search.data)
             found.sort(key=lambda t: t.score)
+            if depth == 0:
+                search.counter.pool, search.counter.found = pool, found
             if done or (found and settled(found[0], noise)):
                 return finished(pool, found, search.data, search.forbidden)
             if not patient and adequate(pool, found, noise):

@@ -189,7 +189,7 @@ def written(expression: sp.Expr) -> float:
     return inner + 3.5
 
 
-def small_sample(rows: int, numbers: int) -> float:
+def small_sample(rows: int, numbers: float) -> float:
     """What many numbers on few rows add to the description length (the correction of AICc)."""
     return 2.0 * numbers * (numbers + 1) / max(rows - numbers - 1, 0.5)
 

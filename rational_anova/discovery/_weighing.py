@@ -1,0 +1,370 @@
+"""From a table to weighed candidates: the catalogue, the search, the noise, the grade."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import sympy as sp
+
+from ..tables import Table
+from ._assemble import Weighed, assembled
+from ._run import Indices, Options, Run, data_of, is_constant, reduced_table, split
+from ._thresholds import COMPACT, EXACT, FEW_COLUMNS, FITTED_ROWS, FREE_NUMBERS
+from .claims import (
+    NUMBER,
+    PRIOR,
+    Candidate,
+    Verdict,
+    catalogued,
+    chosen_noise,
+    exact,
+    fits,
+    formula,
+    freed,
+    graded,
+    oddities,
+    outer_error,
+    possible_noise,
+    ranked,
+    refits,
+    refitted,
+    relative_error,
+    searched_candidate,
+    spans_decades,
+    wild,
+    with_oddities,
+)
+from .finish import forms, holds, rewritten, simplified
+from .fitting import (
+    CONSTANT,
+    GIVEN,
+    PROPORTIONAL,
+    QUICK,
+    Form,
+    NoiseShape,
+    Rows,
+    deviations,
+    evaluated_fit,
+    fitted,
+    robust,
+)
+from .law import Evidence, Grade, Law
+from .search import (
+    Data,
+    ReducedTable,
+    Search,
+    Template,
+    constant,
+    finished,
+    permitted,
+    solve,
+)
+
+_NOISY = 1e-5  # leave-one-out error of a smooth curve above which the rows have noise
+_WEIGHED = 24  # candidates that are refitted under the noise that was chosen
+_ALSO = 3  # formulas of the search that are weighed as they are, beside an exact one
+_NEAR = 12.0  # in score: what exact numbers may bring
+_CONTENT = 3.0  # seconds that the search gets once a named law fits
+
+
+def discovered(table: Table, options: Options) -> Law:
+    """The law of a table."""
+    run = Run(table, options)
+    rows, outliers = Rows(table.X, table.y, table.sigma, table.x_sigma), np.zeros(0, dtype=int)
+    if options.robust:
+        rows, outliers = _without_outliers(run, rows)
+    searched, held = split(len(rows.y), options.seed)
+    part = rows.some(searched)
+    few = table.X.shape[1] <= FEW_COLUMNS
+    noise = possible_noise(part, options.noise_model)[0]
+    compared: dict[str, float] = {}
+    reduced = reduced_table(run, part, None)
+    _constant(run, part, noise)  # however short the time, there is a candidate
+    noisy = few and not is_constant(part.y) and reduced.fitted().loo > _NOISY
+    if noisy:
+        run.attempt(lambda: _textbook(run, part, noise, (1, 2)))
+        noise, compared = _noise(run, part)
+    laws: list[Template] = []
+    run.attempt(lambda: laws.extend(_searched(run, part, noise, noisy)))
+    if not few:
+        noise, compared = _noise(run, part)
+        if noise.model not in (CONSTANT, GIVEN) and time.monotonic() < options.after(0.5):
+            run.report("again, since the noise grows with the target")
+            run.attempt(lambda: laws.extend(_searched(run, part, noise, False)))
+    if noisy and not _satisfied(run, part, noise):
+        run.attempt(lambda: _textbook(run, part, noise, (3,)))
+    if few and not noisy:
+        run.attempt(lambda: _textbook(run, part, noise, (1,)))
+    return _concluded(run, rows, searched, held, noise, compared, reduced, outliers)
+
+
+def _concluded(
+    run: Run, rows: Rows, searched: Indices, held: Indices, noise: NoiseShape,
+    compared: Mapping[str, float], reduced: ReducedTable, outliers: Indices,
+) -> Law:  # fmt: skip
+    """Weigh all candidates on all rows, grade the best, and make it a law."""
+    run.stopped = run.stopped or run.counter.stopped or time.monotonic() > run.options.limit
+    part = rows.some(searched)
+    pool = ranked(list(refits(_best(run.candidates, _WEIGHED), part, noise)), part.X)
+    pool = [c for c in pool if run.options.allowed(c.fit)] or pool
+    tame = [c for c in pool[:15] if not wild(c.fit, part)] + pool[15:]
+    final = rows if len(rows.y) <= FITTED_ROWS else rows.some(np.arange(FITTED_ROWS))
+    top = _final(tame[:15] or pool[:15], final, noise)
+    names = run.table.names.columns
+    top = [with_oddities(c, len(list(oddities(c.fit, final, names)))) for c in top]
+    top = ranked(top, final.X)
+    if exact(top[0].fit, final):
+        top = _made_exact(run, top, part, final, noise)
+    best = top[0]
+    evidence = _evidence(run, best, rows, searched, held, reduced)
+    trusted = best.template is None or holds(best.template, data_of(run.table, part), evidence)
+    verdict = graded(
+        top, final, _mean_score(run, final, noise), trusted=trusted, stopped=run.stopped,
+        beyond=tuple(oddities(best.fit, final, names)) if best.fit.numbers else (),
+    )  # fmt: skip
+    if verdict.grade is Grade.NOTHING:  # then nothing is said but the mean
+        top = [*_final(run.candidates[:1], final, noise), *top]
+    if is_constant(rows.y):
+        verdict = Verdict(Grade.ESTABLISHED, ())
+    weighed = Weighed(top, final, verdict, compared, tame[15:], outliers.tolist())
+    return assembled(run.table, weighed, evidence, provenance={})
+
+
+def _final(candidates: Sequence[Candidate], rows: Rows, noise: NoiseShape) -> list[Candidate]:
+    """Candidates on all rows, to the last digit."""
+    out = []
+    for candidate in candidates:
+        fit = fitted(candidate.fit.form, rows, noise, values=candidate.fit.values, polish=True)
+        if fit is not None:
+            out.append(replace(candidate, fit=fit))
+    return out
+
+
+def _made_exact(
+    run: Run, candidates: Sequence[Candidate], part: Rows, rows: Rows, noise: NoiseShape
+) -> list[Candidate]:
+    """Candidates without noise: numbers exact where they can be, the one with fewest first."""
+    data, out = data_of(run.table, part), []
+    for candidate in candidates[:4]:
+        if candidate.template is not None or not exact(candidate.fit, rows):
+            continue
+        whole = Template.of(formula(candidate), stage="catalogue")
+        try:
+            short = _finished(whole.refined(data).weighed(data), data, run)
+        except NotImplementedError:  # a step has no slope
+            continue
+        for new in _candidates([short], rows, run.table, noise):
+            if exact(new.fit, rows) and new.template is short:
+                out.append(replace(new, named=candidate.named, prior=candidate.prior))
+    found = [c for c in candidates if exact(c.fit, rows)]
+    return sorted([*out, *found], key=lambda c: (c.fit.numbers, c.prior)) + [
+        c for c in candidates if c not in found
+    ]
+
+
+def _evidence(
+    run: Run, best: Candidate, rows: Rows, searched: Indices, held: Indices, reduced: ReducedTable
+) -> Evidence:
+    held_out = None
+    if len(held):
+        fit = refitted(best.fit, rows.some(searched))
+        held_out = None if fit is None else relative_error(fit, rows.some(held), rows)
+    template = best.template
+    steps = () if template is None else (*template.route, *template.exact)
+    return Evidence(
+        rows=len(rows.y),
+        noise=np.nan,
+        error=relative_error(best.fit, rows),
+        held_out=held_out,
+        extrapolation=outer_error(best.fit, rows),
+        surrogate=reduced.fitted().loo,
+        seconds=time.monotonic() - run.options.start,
+        candidates=run.counter.candidates,
+        stage="catalogue" if template is None else template.stage,
+        route=tuple(step.text for step in steps),
+        made_exact=() if template is None else tuple(step.text for step in template.exact),
+        stopped=run.stopped,
+    )
+
+
+# -- what is tried
+
+
+def _textbook(run: Run, rows: Rows, noise: NoiseShape, levels: Sequence[int]) -> None:
+    """Add the named laws of some levels."""
+    wanted = [f for f in run.options.forms if f.common in levels]
+    run.report("named laws" if 3 not in levels else "rare laws")
+    views = [noise]
+    if noise.model == CONSTANT and spans_decades(rows) and run.options.noise_model == "auto":
+        views.append(NoiseShape(PROPORTIONAL))
+    for view in views:
+        found = catalogued(
+            wanted, rows, run.table.names.symbols, view,
+            forbidden=run.options.forbidden, over=lambda: run.over, told=run.glance,
+        )  # fmt: skip
+        run.counter.candidates += len(wanted)
+        run.candidates += found
+
+
+def _constant(run: Run, rows: Rows, noise: NoiseShape) -> None:
+    """Add a mere number, so that there always is a candidate."""
+    form = Form(sp.Symbol("a"), run.table.names.symbols, (sp.Symbol("a"),))
+    form = form.renamed(form.inputs)
+    fit = fitted(form, rows, noise, values=np.array([float(np.mean(rows.y))]))
+    named = next((f for f in run.options.forms if f.name == "constant"), None)
+    if fit is None:
+        fit = evaluated_fit(form, rows, NoiseShape(), np.array([float(np.mean(rows.y))]))
+    assert fit is not None
+    run.candidates.append(Candidate(fit, PRIOR[1] + NUMBER, named))
+
+
+def _mean_score(run: Run, rows: Rows, noise: NoiseShape) -> float:
+    mean = run.candidates[0]
+    fit = fitted(mean.fit.form, rows, noise, values=mean.fit.values)
+    return np.inf if fit is None else replace(mean, fit=fit).score
+
+
+def _searched(run: Run, rows: Rows, noise: NoiseShape, content: bool) -> list[Template]:
+    """Add the formulas of the search; return its templates."""
+    options = run.options
+    weight = None
+    if noise.model != CONSTANT:
+        best = min(run.candidates, key=lambda c: c.score)
+        weight = 1 / deviations(rows, best.fit.predict(rows.X), noise)
+        weight = weight / np.sqrt(np.mean(weight**2)) if np.isfinite(weight).all() else None
+    data = data_of(run.table, rows, weight)
+    search = Search(data, options.after(0.85), run.counter, options.forbidden, run.report)
+    if content and _satisfied(run, rows, noise):
+        search.hurry(_CONTENT)
+    reduced = reduced_table(run, rows, weight)
+    interrupted: KeyboardInterrupt | None = None
+    try:
+        laws = solve(reduced, search)
+    except KeyboardInterrupt as error:
+        interrupted = error
+        laws = finished(run.counter.pool, run.counter.found, data, options.forbidden)
+    if not laws:  # no time for anything
+        plain = replace(reduced, U=reduced.U[:, :0], variables=())
+        laws = finished([constant(plain)], [], data, options.forbidden)
+    if content:  # what no exact number would bring near to the named laws is left as it is
+        raw = list(_candidates(laws[:4], rows, run.table, noise))
+        run.candidates += raw
+        near = min(c.score for c in run.candidates) + _NEAR
+        close = {id(c.template) for c in raw if c.score < near}
+        laws = [law for law in laws[:4] if id(law) in close]
+    run.report("simplifying")
+    short = [_finished(law, data, run) for law in laws[:4]]
+    rest = [] if content else laws[: _ALSO if short and short[0].error < EXACT else 2 * _ALSO]
+    laws = sorted(short, key=lambda t: round(t.score, 3)) + rest
+    run.candidates += list(_candidates(laws, rows, run.table, noise))
+    if interrupted is not None:
+        raise interrupted
+    return laws
+
+
+def _candidates(
+    laws: Sequence[Template], rows: Rows, table: Table, noise: NoiseShape
+) -> Iterator[Candidate]:
+    """Templates of the search as candidates, and the same with exponents set free."""
+    known = {sp.Symbol(n): sp.Float(v, 17) for n, v in table.known.items()}
+    for law in laws:
+        for template in (law, *freed(law)):
+            form = Form(template.numeric.xreplace(known), table.names.symbols, template.parameters)
+            try:
+                fit = fitted(form, rows, noise, values=template.values)
+            except (ValueError, TypeError, NameError):  # a function without an array form
+                continue
+            if fit is not None and np.isfinite(fit.deviance):
+                yield searched_candidate(fit, template)
+
+
+def _finished(law: Template, data: Data, run: Run) -> Template:
+    """The law with exact numbers where the data allow it, in its shortest form."""
+    best = None
+    if len(law.parameters) > FREE_NUMBERS or law.complexity > COMPACT:
+        return law  # an approximation: no form makes it a law
+    for form in forms(law):
+        if run.over:
+            break
+        form = form.refined(data)
+        if not form.error <= 1.05 * law.error + 1e-12:
+            continue
+        run.counter.candidates += 1
+        try:
+            short = (
+                rewritten(simplified(form, data, (), dict(data.known)), data)
+                .refined(data)
+                .weighed(data)
+            )
+        except (ArithmeticError, ValueError, TypeError):
+            continue  # a form that cannot be finished: others can, and nothing is lost
+        if not permitted(short.law, run.options.forbidden):
+            continue
+        if best is None or short.score < best.score - 1e-3:  # ties: the form of textbooks
+            best = short
+    return best or law
+
+
+# -- what is decided
+
+
+def _best(candidates: Sequence[Candidate], count: int) -> list[Candidate]:
+    """The most probable under each view of the noise, the constant first."""
+    views: dict[str, list[Candidate]] = {}
+    for candidate in candidates[1:]:
+        views.setdefault(candidate.fit.noise.model, []).append(candidate)
+    chosen = [c for view in views.values() for c in sorted(view, key=lambda c: c.score)[:count]]
+    return [*candidates[:1], *chosen]
+
+
+def _first(candidates: Sequence[Candidate], count: int) -> list[Candidate]:
+    """The first few of each view of the noise."""
+    views: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        views.setdefault(candidate.fit.noise.model, []).append(candidate)
+    return [c for view in views.values() for c in view[:count]]
+
+
+def _noise(run: Run, rows: Rows) -> tuple[NoiseShape, dict[str, float]]:
+    models = possible_noise(rows, run.options.noise_model)
+    top = [c for c in _best(run.candidates, 6)[1:] if not wild(c.fit, rows)][:8]
+    top = _first(top, 3)
+    if any(exact(c.fit, rows) for c in top):
+        return models[0], {}
+    return chosen_noise(top, rows, models)
+
+
+def _satisfied(run: Run, rows: Rows, noise: NoiseShape) -> bool:
+    """Return whether a named law fits, or nothing at all is to be found."""
+    top = ranked(list(refits(_best(run.candidates, 6), rows, noise)), rows.X)[:6]
+    tame = [c for c in top if c.named is not None and not wild(c.fit, rows)]
+    if not tame:
+        return False
+    return fits(tame[0], rows, _mean_score(run, rows, noise))
+
+
+def _without_outliers(run: Run, rows: Rows) -> tuple[Rows, Indices]:
+    """The rows less those that do not belong to the best named law, or to a smooth curve."""
+    few = rows.X.shape[1] <= FEW_COLUMNS
+    found = None
+    if few:
+        noise = possible_noise(rows, run.options.noise_model)[0]
+        _textbook(run, rows, noise, (1, 2))
+        tried = ranked(_best(run.candidates, 12), rows.X)[:12]
+        run.candidates.clear()
+        scored = []
+        for candidate in tried:
+            out = robust(candidate.fit.form, rows, noise, QUICK)
+            kept = np.flatnonzero(~out)
+            fit = refitted(candidate.fit, rows.some(kept), 40)
+            if fit is not None and out.mean() <= 0.25:
+                # a row that is left out is paid for, or the wildest form would leave out most
+                scored.append((replace(candidate, fit=fit).score + 12.0 * out.sum(), out))
+        scored = [(s * 1.0, o) for s, o in scored]
+        found = min(scored, key=lambda t: t[0])[1] if scored else None
+    if found is None or not found.any():
+        return rows, np.zeros(0, dtype=int)
+    return rows.some(np.flatnonzero(~found)), np.flatnonzero(found)

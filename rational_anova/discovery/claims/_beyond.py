@@ -1,0 +1,107 @@
+"""What a formula does between the rows and just outside of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import sympy as sp
+
+from ..._core.types import Array
+from ..fitting import Fit, Rows, evaluated
+
+_FINE = 1501  # points along an input
+_WILD = 2.0  # times the range of the target, past its ends: no row bears witness to it
+_OUTSIDE = 0.25  # of the range of an input, on either side
+_FAR = 10.0
+
+
+def wild(fit: Fit, rows: Rows) -> bool:
+    """Return whether a formula runs away between the rows: a pole, or a peak that none has seen."""
+    low, high = float(rows.y.min()), float(rows.y.max())
+    reach = _WILD * (high - low)
+    for line in _lines(fit, rows, 0.0):
+        with np.errstate(all="ignore"):
+            said = fit.predict(line)
+        if not np.isfinite(said).all() or said.max() > high + reach or said.min() < low - reach:
+            return True
+        if _crosses_zero_below(fit, line):
+            return True
+    return False
+
+
+def _crosses_zero_below(fit: Fit, line: Array) -> bool:
+    """Return whether a denominator changes its sign along a line: a pole, however narrow."""
+    formula = fit.form.with_numbers(fit.values)
+    if formula.has(sp.zoo, sp.nan, sp.oo):
+        return True
+    below = tuple(
+        p.base
+        for p in formula.atoms(sp.Pow)
+        if p.exp.is_number and p.exp < 0 and p.base.free_symbols and not p.base.is_Symbol
+    )
+    if not below:
+        return False
+    values = evaluated(below, fit.form.inputs, line)
+    return bool(((values.min(1) < 0) & (values.max(1) > 0)).any())
+
+
+def oddities(fit: Fit, rows: Rows, names: Sequence[str]) -> Iterator[str]:
+    """Sentences on what is odd within a quarter of the range outside of the rows."""
+    used = [k for k, s in enumerate(fit.form.inputs) if fit.form.expression.has(s)]
+    span = float(np.ptp(rows.y)) or 1.0
+    for column, line in zip(used, _lines(fit, rows, _OUTSIDE), strict=True):
+        x = line[:, column]
+        inside = (x >= rows.X[:, column].min()) & (x <= rows.X[:, column].max())
+        with np.errstate(all="ignore"):
+            said = fit.predict(line)
+        far = ~np.isfinite(said) | (np.abs(said - rows.y.mean()) > _FAR * span)
+        if far[~inside].any():
+            place = x[far & ~inside][np.argmin(np.abs(x[far & ~inside] - np.median(x)))]
+            yield f"Just outside of the data it runs away, near {names[column]} = {place:.3g}."
+            continue
+        turn = _turn(x, said, inside)
+        if turn is not None:
+            yield f"Just outside of the data it turns, at {names[column]} = {turn:.3g}."
+
+
+def _turn(x: Array, said: Array, inside: Array) -> float | None:
+    """Where a curve that rises or falls all over the rows turns right outside, if it does."""
+    slope = np.diff(said)
+    within = inside[1:] & inside[:-1]
+    if not within.any() or not ((slope[within] >= 0).all() or (slope[within] <= 0).all()):
+        return None
+    way = np.sign(slope[within].sum())
+    depth = np.ptp(said[inside])
+    for side in (x > x[inside].max(), x < x[inside].min()):
+        values = said[side] if side[-1] else said[side][::-1]
+        if len(values) < 2:
+            continue
+        moved = way * (values - values[0]) * (1 if side[-1] else -1)
+        # a turn that takes back a twentieth of all there is to see
+        if moved.max() - moved[-1] > 0.05 * depth and moved[-1] < moved.max():
+            where = x[side] if side[-1] else x[side][::-1]
+            return float(where[np.argmax(moved)])
+    return None
+
+
+def _lines(fit: Fit, rows: Rows, outside: float) -> Iterator[Array]:
+    """Points along each input that matters, the others at their median."""
+    middle = np.median(rows.X, axis=0)
+    for column, symbol in enumerate(fit.form.inputs):
+        if not fit.form.expression.has(symbol):
+            continue
+        x = rows.X[:, column]
+        low, high = float(x.min()), float(x.max())
+        margin = outside * (high - low)
+        # what is positive by nature may well have a pole at zero
+        bottom = max(low - margin, 0.75 * low) if low >= 0 else low - margin
+        grid = np.linspace(bottom, high + margin, _FINE)
+        if not outside:
+            # between rows that lie close together a pole would be missed by even steps
+            places = np.unique(x)
+            steps = np.linspace(0, 1, 9)[1:-1]
+            grid = np.r_[grid, (places[:-1, None] + np.diff(places)[:, None] * steps).ravel()]
+        line = np.tile(middle, (len(grid), 1))
+        line[:, column] = np.sort(grid)
+        yield line

@@ -1,0 +1,180 @@
+"""What may be claimed of the best candidate, and what speaks against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._core.types import Array
+from .._thresholds import (
+    ASTRAY,
+    COMPARABLE,
+    EXACT,
+    FEW_NAMED_NUMBERS,
+    FEW_NUMBERS,
+    MISSTATED,
+    MOST_OF_IT,
+    NEIGHBOURS,
+    OVER_CHANCE,
+    OVER_SMOOTH,
+    RESIDUAL_SHAPE,
+    ROWS_ALONE,
+    STABLE,
+    STRONG_SHAPE,
+    UNLIKELY,
+    WELL_OVER_SMOOTH,
+)
+from ..fitting import GIVEN, Fit, Rows
+from ..law import Grade
+from ._smooth import smooth_deviance, some_rows
+from ._tests import lack_of_fit, neighbours, outer_part, shape_left, stability
+from ._weigh import PRIOR, Candidate, weights
+
+_CLOSE = 5  # rivals that the choice is repeated among
+_SMOOTH_COLUMNS = 2  # a smooth curve of more inputs has too many lengths to be found from few rows
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A grade with its reasons.
+
+    Attributes:
+        grade: of the first candidate.
+        doubts: one sentence each.
+        stable: how often the first is chosen again on part of the rows; None if not tried.
+    """
+
+    grade: Grade
+    doubts: tuple[str, ...]
+    stable: float | None = None
+
+
+def graded(
+    candidates: Sequence[Candidate],
+    rows: Rows,
+    constant: float,
+    *,
+    trusted: bool = True,
+    stopped: bool = False,
+    beyond: Sequence[str] = (),
+) -> Verdict:
+    """Grade the first of some candidates.
+
+    Args:
+        candidates: the most probable first.
+        rows: the data.
+        constant: score of a mere constant.
+        trusted: False if the search itself does not call its formula a law.
+        stopped: whether the search ran out of time.
+        beyond: what is odd about the formula just outside of the data.
+    """
+    best = candidates[0]
+    if not best.fit.numbers and not best.fit.form.expression.free_symbols:
+        return Verdict(Grade.NOTHING, ())
+    if not best.fit.form.expression.has(*best.fit.form.inputs):
+        return Verdict(Grade.NOTHING, ("No column was found to matter.",))
+    if constant - best.score < OVER_CHANCE:
+        return Verdict(Grade.NOTHING, ("The rows do not tell it from the mean.",))
+    if exact(best.fit, rows):
+        enough = len(rows.y) >= best.fit.numbers + 3
+        return Verdict(Grade.ESTABLISHED if enough and not beyond else Grade.SEVERAL, tuple(beyond))
+    against = tuple(_against(best, rows, trusted))
+    if against:
+        return Verdict(Grade.INTERPOLATION, (*against, *beyond))
+    close = [c for c in candidates[:_CLOSE]]
+    stable = stability(close, rows) if len(close) > 1 and len(rows.y) >= 8 else 1.0
+    doubts = (*_doubts(candidates, rows, stable, stopped), *beyond)
+    return Verdict(Grade.SEVERAL if doubts else Grade.ESTABLISHED, doubts, stable)
+
+
+def fits(best: Candidate, rows: Rows, constant: float) -> bool:
+    """Return whether a candidate is more than a curve through the rows, or but a mean."""
+    return constant - best.score < OVER_CHANCE or not any(_against(best, rows, True))
+
+
+def exact(fit: Fit, rows: Rows) -> bool:
+    """Return whether a fit leaves nothing over but rounding."""
+    with np.errstate(all="ignore"):
+        left = rows.y - fit.predict(rows.X)
+    spread = float(np.std(rows.y)) or float(np.abs(rows.y).max()) or 1.0
+    return bool(np.sqrt(np.mean(left**2)) < EXACT * spread)
+
+
+def _against(best: Candidate, rows: Rows, trusted: bool) -> Iterator[str]:
+    """Reasons to take the formula for a mere curve through the rows."""
+    fit = best.fit
+    margin = over_smooth(best, rows)
+    if margin is not None:
+        if margin < OVER_SMOOTH:
+            yield "A smooth curve of no given form describes the rows as well."
+    elif not trusted:
+        yield "A smooth function of no given form does better, or the formula is long."
+    if fit.noise.model == GIVEN and fit.scale > MISSTATED:
+        yield f"The rows scatter by {fit.scale:.2g} times the errors that were stated."
+    if neighbours(fit, rows) > STRONG_SHAPE:
+        yield "What it leaves over is no noise: rows beside each other are missed alike."
+    if best.template is not None and best.named is None and fit.numbers > len(rows.y) / 4:
+        yield f"It has {fit.numbers} fitted numbers on {len(rows.y)} rows."
+
+
+def over_smooth(best: Candidate, rows: Rows) -> float | None:
+    """Return by how much a candidate is more probable than a smooth curve, in score."""
+    if rows.X.shape[1] > _SMOOTH_COLUMNS or rows.x_sigma is not None:
+        return None
+    part = some_rows(rows)
+    curve = smooth_deviance(part, best.fit.noise) + PRIOR[1]
+    return curve - (best.score - best.fit.deviance + _deviance_on(best.fit, part, rows))
+
+
+def _deviance_on(fit: Fit, part: Rows, rows: Rows) -> float:
+    """Deviance on a part of the rows."""
+    return fit.deviance * len(part.y) / len(rows.y)
+
+
+def _level_with(candidates: Sequence[Candidate]) -> Candidate | None:
+    """A rival with no more numbers that only the prior puts behind the best, if there is one."""
+    best = candidates[0]
+    mine = best.score - best.prior
+    for other in candidates[1:]:
+        few = other.fit.numbers <= best.fit.numbers
+        if few and other.score - other.prior < mine + ROWS_ALONE:
+            return other
+    return None
+
+
+def _doubts(
+    candidates: Sequence[Candidate], rows: Rows, stable: float, stopped: bool
+) -> Iterator[str]:
+    """Reasons not to call the formula established."""
+    best = candidates[0]
+    share: Array = weights(candidates)
+    if len(share) > 1 and (share[1] > COMPARABLE * share[0] or share[0] < MOST_OF_IT):
+        second = candidates[1]
+        other = second.name or "a formula without a name"
+        shares = f"weight {share[1]:.2f} to {share[0]:.2f}"
+        yield f"{other[0].upper()}{other[1:]} fits as well ({shares})."
+    elif (level := _level_with(candidates)) is not None:
+        yield f"By the rows alone, {level.name or 'a formula without a name'} is as probable."
+    if best.named is None and rows.X.shape[1] <= _SMOOTH_COLUMNS:
+        yield "It is no law that has a name, and other formulas come as near with such noise."
+    elif best.fit.numbers > (FEW_NUMBERS if best.named is None else FEW_NAMED_NUMBERS):
+        yield f"It has {best.fit.numbers} fitted numbers: so many can follow many a curve."
+    margin = over_smooth(best, rows)
+    if margin is not None and margin < WELL_OVER_SMOOTH:
+        yield "A smooth curve of no given form comes near to it, with this noise and these rows."
+    if stable < STABLE:
+        yield f"With a fifth of the rows left out it is chosen in {100 * stable:.0f}% of the cases."
+    if neighbours(best.fit, rows) > NEIGHBOURS or (
+        len(rows.y) <= 2000 and shape_left(best.fit, rows) > RESIDUAL_SHAPE
+    ):
+        yield "What it leaves over has a shape."
+    lack = lack_of_fit(best.fit, rows)
+    if lack is not None and lack < UNLIKELY:
+        yield f"Replicates scatter less than it misses them (probability {lack:.1g})."
+    outer = outer_part(best.fit, rows)
+    if outer is not None and outer < ASTRAY:
+        yield "Fitted to a part of the range, it misses the rest by more than its error."
+    if stopped:
+        yield "The search ran out of time."

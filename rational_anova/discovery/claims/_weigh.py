@@ -1,0 +1,113 @@
+"""Candidates in one ranking: how probable each is, given the rows and a stated prior."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import sympy as sp
+
+from ..._core.types import Array
+from ..catalogue import NamedForm
+from ..fitting import Fit
+from ..search import Template, small_sample, written
+
+# Minus twice the log of the prior probability, stated and not fitted: laws that every textbook has
+# before those of a field, by e**-2.5, and these before rare ones; named laws before made-up
+# formulas, which share what is left by their length. A number more is paid for once more than by
+# BIC alone, which lets a useless one pass for one seventh at fifty rows.
+PRIOR = {1: 6.0, 2: 11.0, 3: 16.0}
+NUMBER = 2.0
+MADE_UP, OPERATION = 14.0, 2.0
+ODD = 4.0  # a pole or a turn right outside of the data, which no law of textbooks likes to have
+USERS_OWN = 4.0  # a form that the user brings
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A fit that is weighed.
+
+    Attributes:
+        fit: the form and its numbers.
+        prior: minus twice the log of its prior probability.
+        named: its entry in the catalogue, if it has one.
+        template: its template of the search, if it comes from there.
+    """
+
+    fit: Fit
+    prior: float
+    named: NamedForm | None = None
+    template: Template | None = None
+
+    @property
+    def name(self) -> str:
+        """That of the catalogue; empty if it has none."""
+        return "" if self.named is None else self.named.name
+
+    @property
+    def score(self) -> float:
+        """Minus twice the log of its posterior probability, up to a constant: BIC and prior."""
+        n, k = self.fit.rows, self.fit.numbers
+        few = small_sample(n, k + 1) / 2
+        return float(self.fit.deviance + k * np.log(n) + few + self.prior)
+
+
+def named_candidate(fit: Fit, named: NamedForm) -> Candidate:
+    """A form of the catalogue."""
+    level = USERS_OWN if named.field == "own" else PRIOR[named.common]
+    return Candidate(fit, level + NUMBER * fit.numbers, named)
+
+
+def searched_candidate(fit: Fit, template: Template) -> Candidate:
+    """A formula of the search."""
+    length = OPERATION * written(template.expression) + NUMBER * fit.numbers
+    return Candidate(fit, MADE_UP + length + template.written, None, template)
+
+
+def with_oddities(candidate: Candidate, count: int) -> Candidate:
+    """The candidate, less probable by what is odd about it just outside of the data."""
+    return replace(candidate, prior=candidate.prior + ODD * min(count, 1))
+
+
+def ranked(candidates: Sequence[Candidate], X: Array) -> list[Candidate]:
+    """The candidates, the most probable first, each function once.
+
+    Of two ways to write one function with as many numbers the one with the better prior stays: a
+    tie goes to the named form.
+    """
+    kept: list[Candidate] = []
+    for candidate in sorted(candidates, key=lambda c: c.score):
+        if not any(_same(candidate, other, X) for other in kept):
+            kept.append(candidate)
+    return kept
+
+
+def _same(a: Candidate, b: Candidate, X: Array) -> bool:
+    """Return whether two fits are one function, to a hundredth of what the rows can tell."""
+    if abs(a.fit.deviance - b.fit.deviance) > 0.05:
+        return False
+    with np.errstate(all="ignore"):
+        left, right = a.fit.predict(X), b.fit.predict(X)
+    size = np.abs(left).max() or 1.0
+    apart = np.abs(left - right)
+    if a.fit.noise.model == "constant":
+        return bool((apart <= 0.003 * a.fit.scale + 1e-9 * size).all())
+    return bool((apart <= 0.003 * a.fit.scale * np.abs(left) + 1e-9 * size).all())
+
+
+def weights(candidates: Sequence[Candidate]) -> Array:
+    """Posterior probabilities."""
+    scores = np.array([c.score for c in candidates])
+    share = np.exp(-0.5 * (scores - scores.min()))
+    return np.asarray(share / share.sum())
+
+
+def with_fit(candidate: Candidate, fit: Fit) -> Candidate:
+    """The candidate on other rows or under other noise."""
+    return replace(candidate, fit=fit)
+
+
+def formula(candidate: Candidate) -> sp.Expr:
+    """The candidate's formula with numbers."""
+    return candidate.fit.form.with_numbers(candidate.fit.values)

@@ -1,0 +1,29 @@
+"""A form, a formula with free numbers, fitted to rows without start values."""
+
+from ._descent import GLANCE as GLANCE
+from ._descent import QUICK as QUICK
+from ._descent import THOROUGH as THOROUGH
+from ._descent import Effort as Effort
+from ._descent import polished as polished
+from ._family import same_family as same_family
+from ._fit import CONSTANT as CONSTANT
+from ._fit import GIVEN as GIVEN
+from ._fit import LOG_NORMAL as LOG_NORMAL
+from ._fit import LOSSES as LOSSES
+from ._fit import MODELS as MODELS
+from ._fit import POISSON as POISSON
+from ._fit import PROPORTIONAL as PROPORTIONAL
+from ._fit import Fit as Fit
+from ._fit import NoiseShape as NoiseShape
+from ._fit import Rows as Rows
+from ._fit import deviations as deviations
+from ._fit import evaluated_fit as evaluated_fit
+from ._fit import fitted as fitted
+from ._fit import robust as robust
+from ._form import Form as Form
+from ._form import evaluated as evaluated
+from ._groups import GroupedFit as GroupedFit
+from ._groups import fitted_groups as fitted_groups
+from ._orthogonal import Distances as Distances
+from ._orthogonal import distances as distances
+from ._orthogonal import orthogonal as orthogonal

@@ -1,0 +1,212 @@
+"""Claims: weights of rivals, noise models, tests of residuals, what lies beyond, grades."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from rational_anova.discovery import Grade, discover
+from rational_anova.discovery.catalogue import catalogue, find
+from rational_anova.discovery.claims import (
+    catalogued,
+    chosen_noise,
+    freed,
+    graded,
+    named_candidate,
+    oddities,
+    possible_noise,
+    ranked,
+    weights,
+    wild,
+)
+from rational_anova.discovery.claims._smooth import residual_gain, smooth_deviance
+from rational_anova.discovery.claims._tests import lack_of_fit, neighbours, outer_part, stability
+from rational_anova.discovery.fitting import QUICK, THOROUGH, Form, NoiseShape, Rows, fitted
+from rational_anova.discovery.search import Template
+
+X = np.linspace(0.2, 8, 60)[:, None]
+x = sp.Symbol("x")
+
+
+def rows_of(curve, noise=0.02, seed=0):
+    return Rows(X, curve(X[:, 0]) + np.random.default_rng(seed).normal(0, noise, len(X)))
+
+
+def saturating(s):
+    return 3 * s / (1 + s)
+
+
+def candidate(name, rows):
+    named = find(name)
+    form = Form.of(named.formula, named.inputs, name=name)
+    return named_candidate(fitted(form, rows, effort=THOROUGH), named)
+
+
+def test_weights_are_shares():
+    rows = rows_of(saturating)
+    found = ranked([candidate(n, rows) for n in ("line", "Michaelis-Menten", "Hill")], X)
+    share = weights(found)
+    assert share.sum() == pytest.approx(1)
+    assert found[0].name == "Michaelis-Menten"
+    assert share[0] > 0.7
+
+
+def test_one_function_is_listed_once():
+    rows = Rows(X, saturating(X[:, 0]))
+    twice = [candidate("Michaelis-Menten", rows), candidate("Michaelis-Menten", rows)]
+    assert len(ranked(twice, X)) == 1
+
+
+def test_the_catalogue_is_fitted_and_ranked():
+    rows = rows_of(lambda s: 2 + 5 * np.exp(-0.8 * s))
+    some = [f for f in catalogue(inputs=1) if f.common == 1]
+    found = ranked(catalogued(some, rows, (x,), NoiseShape()), X)
+    assert found[0].name == "exponential with offset"
+    assert found[0].fit.values == pytest.approx([2, 5, 0.8], rel=0.05)
+
+
+def test_forbidden_functions_are_left_out():
+    rows = rows_of(saturating)
+    some = [f for f in catalogue(inputs=1) if f.common == 1]
+    found = catalogued(some, rows, (x,), NoiseShape(), forbidden=frozenset({"exp"}))
+    assert found
+    assert not any(c.fit.form.expression.has(sp.exp) for c in found)
+
+
+def test_noise_that_grows_with_the_target_is_seen():
+    rng = np.random.default_rng(0)
+    many = np.linspace(0.5, 30, 100)[:, None]
+    grown = Rows(many, 2 * many[:, 0] * np.exp(rng.normal(0, 0.05, 100)))
+    even = Rows(many, 2 * many[:, 0] + rng.normal(0, 1, 100))
+    for rows, expected in ((grown, {"log-normal", "proportional"}), (even, {"constant"})):
+        best = [candidate("proportionality", rows)]
+        noise, compared = chosen_noise(best, rows, possible_noise(rows))
+        assert noise.model in expected
+        assert sum(compared.values()) == pytest.approx(1)
+
+
+def test_few_rows_do_not_tell_the_noise():
+    rows = Rows(X[:8], saturating(X[:8, 0]))
+    assert [m.model for m in possible_noise(rows)] == ["constant"]
+
+
+def test_what_is_left_over():
+    good, bad = rows_of(saturating), rows_of(lambda s: saturating(s) + 0.2 * np.sin(2 * s))
+    fits = [candidate("Michaelis-Menten", rows).fit for rows in (good, bad)]
+    assert neighbours(fits[0], good) < 2.6 < 4.5 < neighbours(fits[1], bad)
+    assert residual_gain(X, fits[0].miss) < 0 < residual_gain(X, fits[1].miss)
+
+
+def test_replicates():
+    pairs = np.repeat(X[::2], 2, axis=0)
+    rng = np.random.default_rng(1)
+    rows = Rows(pairs, saturating(pairs[:, 0]) + rng.normal(0, 0.02, len(pairs)))
+    assert lack_of_fit(candidate("Michaelis-Menten", rows).fit, rows) > 0.01
+    assert lack_of_fit(candidate("line", rows).fit, rows) < 1e-6
+    assert lack_of_fit(candidate("line", rows_of(saturating)).fit, rows_of(saturating)) is None
+
+
+def test_the_outer_part():
+    rows = rows_of(saturating)
+    assert outer_part(candidate("Michaelis-Menten", rows).fit, rows) > 0.01
+    assert outer_part(candidate("quadratic", rows).fit, rows) < 0.01
+
+
+def test_the_choice_is_repeated_on_part_of_the_rows():
+    rows = rows_of(saturating)
+    found = ranked([candidate(n, rows) for n in ("Michaelis-Menten", "line", "quadratic")], X)
+    assert stability(found, rows) == 1.0
+
+
+def test_a_pole_between_the_rows_is_wild():
+    form = Form.of("1/(x - a)", ["x"])
+    rows = rows_of(saturating)
+    fit = fitted(form, rows, values=np.array([0.5 * (X[20, 0] + X[21, 0])]))
+    from rational_anova.discovery.fitting import evaluated_fit
+
+    narrow = evaluated_fit(form, rows, NoiseShape(), np.array([0.5 * (X[20, 0] + X[21, 0])]))
+    assert wild(narrow, rows)
+    assert not wild(candidate("Michaelis-Menten", rows).fit, rows)
+    assert fit is not None
+
+
+def test_what_turns_right_outside_is_odd():
+    rising = Rows(X, np.sin(X[:, 0] / 5.15) + np.random.default_rng(0).normal(0, 0.001, len(X)))
+    assert any("turns" in s for s in oddities(candidate("sine", rising).fit, rising, ["x"]))
+    steady = rows_of(saturating)
+    assert not list(oddities(candidate("Michaelis-Menten", steady).fit, steady, ["x"]))
+
+
+def test_exponents_are_set_free():
+    template = Template.of(sp.Float(2.0) * x ** sp.Rational(2, 3))
+    (free,) = freed(template)
+    assert len(free.parameters) == 2
+    assert list(freed(Template.of(sp.Float(2.0) * x**2))) == []
+
+
+def test_a_smooth_curve_is_no_worse_where_there_is_no_law():
+    rng = np.random.default_rng(3)
+    s = X[:, 0]
+    curve = np.cos(s) * np.sin(0.7 * s + 1) + 0.3 * np.cos(2.1 * s) + 0.1 * s
+    rows = Rows(X, curve + rng.normal(0, 0.02, len(X)))
+    law = candidate("cubic", rows)
+    assert smooth_deviance(rows, NoiseShape()) < law.score
+    verdict = graded([law], rows, 1e9)
+    assert verdict.grade is Grade.INTERPOLATION
+    assert verdict.doubts
+
+
+def test_grades():
+    rows = rows_of(saturating, 0.01)
+    found = ranked([candidate(n, rows) for n in ("Michaelis-Menten", "line", "Gompertz")], X)
+    assert graded(found, rows, 1e9).grade is Grade.ESTABLISHED
+    assert graded(found, rows, found[0].score).grade is Grade.NOTHING
+    assert graded(found, rows, 1e9, stopped=True).grade is Grade.SEVERAL
+    assert Grade.SEVERAL.claimed
+    assert not Grade.INTERPOLATION.claimed
+
+
+@pytest.mark.slow
+def test_from_a_table_to_a_graded_law():
+    rows = rows_of(saturating, 0.01)
+    law = discover(rows.X, rows.y, names=["S"], target="v")
+    assert law.name == "Michaelis-Menten"
+    assert law.is_("Langmuir")
+    assert law.equals("p*S/(q + S)")
+    assert law.grade is Grade.ESTABLISHED
+    assert law.rivals[0].own
+    assert law.rivals[0].weight > law.rivals[1].weight
+    assert any(entry.formula == law.formula for entry in law.pareto)
+    assert law.provenance["rows"] == 60
+
+
+@pytest.mark.slow
+def test_noise_says_nothing_but_the_mean():
+    y = np.random.default_rng(5).normal(3, 1, 60)
+    law = discover(X, y, names=["S"])
+    assert law.grade is Grade.NOTHING
+    assert law.predict([[1.0]])[0] == pytest.approx(y.mean())
+
+
+@pytest.mark.parametrize(
+    ("curve", "name"),
+    [
+        (lambda s: 3 * np.sin(0.5 * s), "sine"),
+        (lambda s: np.where(s > 4, 1.0, 0.0), "step"),
+        (lambda s: 1 + s + 2 * np.maximum(0, s - 3), "broken line"),
+    ],
+)
+@pytest.mark.slow
+def test_plain_signals_without_noise(curve, name):
+    s = np.linspace(0, 40, 80) if name == "sine" else X[:, 0]
+    law = discover(s, curve(s), names=["s"])
+    assert law.name == name
+    assert law.grade is Grade.ESTABLISHED
+    assert law.evidence.error < 1e-9
+
+
+def test_quick_effort_finds_what_thorough_does():
+    rows = rows_of(lambda s: 2 * np.exp(-0.3 * s) * np.cos(4 * s))
+    named = find("damped oscillation")
+    form = Form.of(named.formula, named.inputs)
+    quick, thorough = (fitted(form, rows, effort=e) for e in (QUICK, THOROUGH))
+    assert quick.deviance == pytest.approx(thorough.deviance, abs=1e-3)

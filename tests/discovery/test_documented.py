@@ -1,0 +1,54 @@
+"""The numbers that decide on a claim are those that docs/measurements.md states."""
+
+from pathlib import Path
+
+import pytest
+
+from rational_anova.discovery import _thresholds as at
+from rational_anova.discovery import catalogue
+from rational_anova.discovery.claims import _beyond, _noise, _tests, _weigh
+from rational_anova.discovery.fitting import _descent, _fit
+
+ROOT = Path(__file__).parents[2]
+PAGE = " ".join((ROOT / "docs" / "measurements.md").read_text().split())
+LEVELS = _weigh.PRIOR
+STATED = [
+    f"not better than that of a mean by {at.OVER_CHANCE:g}",
+    f"charged for) comes within {at.OVER_SMOOTH:g} of its score",
+    f"that smooth curve comes within {at.WELL_OVER_SMOOTH:g} of its score",
+    f"more than {at.STRONG_SHAPE:g} standard deviations above zero",
+    f"more than {at.COMPARABLE:g} of its weight, or it has less than {at.MOST_OF_IT:g} of all",
+    f"with no more numbers comes within {at.ROWS_ALONE:g} of its score once the prior is left out",
+    f"more than {at.FEW_NUMBERS} fitted numbers and no name, or more than {at.FEW_NAMED_NUMBERS} and",
+    f"In {_tests.RESAMPLES} trials a fifth of the rows",
+    f"the rows scatter by more than {at.MISSTATED:g} times as much",
+    f"alike by more than {at.NEIGHBOURS:g} standard deviations",
+    f"gains more than {at.RESIDUAL_SHAPE:g} in score",
+    f"probability below {at.UNLIKELY:g} by the F test",
+    f"probability below {at.ASTRAY:g}. Looked at only where the rest fixes its numbers to 30%",
+    f"a score that is better by {_noise.EVIDENCE:g}",
+    f"| {_noise._ROWS} rows or more",
+    f"lie beyond {_fit._OUTLIER:g} robust standard deviations",
+    f"Up to {_descent._MOST_DRAWN:,} are compared, the best {_descent.THOROUGH.kept} improved",
+    f"(`common` 1) | {LEVELS[1]:g} |",
+    f"a rare one (3) | {LEVELS[2]:g}, {LEVELS[3]:g} |",
+    f"then as above | {_weigh.USERS_OWN:g} |",
+    f"| {_weigh.MADE_UP:g}, and {_weigh.OPERATION:g} for each operation",
+    f"| each fitted number, of any | {_weigh.NUMBER:g} |",
+    f"right outside of the data | {_weigh.ODD:g} |",
+    f"fits to rounding ({at.EXACT:g} of the spread)",
+]
+
+
+@pytest.mark.parametrize("words", STATED)
+def test_docs_state_the_number(words):
+    assert words in PAGE
+
+
+def test_fractions_that_the_docs_put_into_words():
+    assert (at.STABLE, _tests._LEFT_OUT, _tests._VAGUE, _beyond._OUTSIDE) == (0.75, 0.2, 0.3, 0.25)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/measurements.md", "docs/discovery.md"])
+def test_docs_state_how_many_laws_have_a_name(page):
+    assert str(len(catalogue())) in (ROOT / page).read_text()
