@@ -14,10 +14,10 @@ import typer
 from .. import __version__
 from ._certify import certify
 from ._console import EXIT_CODES, Commands, console
-from ._discover import discover
 from ._fit import fit
-from ._options import check_outputs
+from ._options import check_outputs, check_picture
 from ._predict import predict
+from .laws import discover, fit_law, laws
 
 app = typer.Typer(
     name="ran",
@@ -51,6 +51,8 @@ def main(
 app.command()(certify)
 app.command()(discover)
 app.command()(fit)
+app.command()(fit_law)
+app.command()(laws)
 app.command()(predict)
 
 
@@ -63,6 +65,7 @@ def demo(
     from ._demo import run_demo
 
     check_outputs(picture, report)
+    check_picture(picture)
     run_demo(console(), picture, report)
 
 

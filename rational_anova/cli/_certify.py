@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ._console import NOTHING, complain, console, say
-from ._options import Exclude, Inputs, Quiet, Where, check_outputs
+from ._options import Exclude, Inputs, Quiet, Where, check_outputs, check_picture
 
 if TYPE_CHECKING:
     from ._tables import Chosen
@@ -52,7 +52,8 @@ def certify(
     from ..certificates import PoleError
     from ..certificates import certify as prove
 
-    check_outputs(out, plot)
+    check_outputs(out, plot, inputs=[path, table])
+    check_picture(plot)
     model = _read(path)
     limits = _box(model, _names(model), box or [], _chosen(table, inputs, exclude, where))
     try:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import signal
+import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -11,6 +14,8 @@ import typer
 from typer.core import TyperGroup
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from rich.console import Console
 
 FAULT, BAD_INPUT, NOTHING, INTERRUPTED = 1, 2, 3, 130
@@ -83,8 +88,13 @@ def say(out: Console, text: str, style: str | None = None) -> None:
 
 
 @contextlib.contextmanager
-def spinner(quiet: bool = False) -> Iterator[Callable[[str], None] | None]:
-    """Show the stage of the work, on the error stream of a terminal."""
+def spinner(quiet: bool = False) -> Iterator[Callable[..., None] | None]:
+    """Show the stage of the work, on the error stream of a terminal.
+
+    Yields:
+        A function of the line to show and, if it is known, of the seconds that are left, which are
+        counted down; None if nothing is to be shown.
+    """
     if quiet:
         yield None
         return
@@ -95,6 +105,45 @@ def spinner(quiet: bool = False) -> Iterator[Callable[[str], None] | None]:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     err = Console(stderr=True)
     off = not err.is_terminal
-    with Progress(*columns, console=err, transient=True, disable=off) as bar:
+    with Progress(*columns, _time_left(), console=err, transient=True, disable=off) as bar:
         task = bar.add_task("searching")
-        yield lambda stage: bar.update(task, description=escape(str(stage)))
+
+        def show(stage: object, left: float | None = None) -> None:
+            until = None if left is None else time.monotonic() + left
+            bar.update(task, description=escape(str(stage)), until=until)
+
+        yield show
+
+
+def _time_left() -> Any:
+    """Return a column that counts down to the end of the time limit, where there is one."""
+    from rich.progress import ProgressColumn, Task
+    from rich.text import Text
+
+    class TimeLeft(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            until = task.fields.get("until")
+            return Text("" if until is None else f"{max(until - time.monotonic(), 0):.0f} s left")
+
+    return TimeLeft()
+
+
+@contextlib.contextmanager
+def interrupts() -> Iterator[Callable[[], bool]]:
+    """Yield a function that tells whether Ctrl-C was pressed, also where somebody caught it."""
+    before, pressed = signal.getsignal(signal.SIGINT), False
+
+    def press(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        pressed = True
+        if callable(before):
+            before(number, frame)
+
+    own = callable(before) and threading.current_thread() is threading.main_thread()
+    if own:  # Python allows handlers in the main thread alone, and who ignores it goes on doing so
+        signal.signal(signal.SIGINT, press)
+    try:
+        yield lambda: pressed
+    finally:
+        if own:
+            signal.signal(signal.SIGINT, before)

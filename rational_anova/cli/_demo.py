@@ -14,7 +14,7 @@ from .._core.files import write_figure
 from ..discovery import Law, discover, read_table
 from ..report import write_report
 from ._console import say as say_to
-from ._console import spinner
+from .laws import watching
 
 _UNITS = {"T": "K", "V": "L/mol", "P": "bar"}
 # What the pressures of the table were computed with; experiments/discovery/demo_table.py.
@@ -34,8 +34,8 @@ def run_demo(console: Console, picture: Path, report: Path) -> None:
         f"{len(table)} states of carbon dioxide: temperature T (K), molar volume V (L/mol), "
         "pressure P (bar).\nThe pressures have noise of 0.5% of their spread, as a gauge might."
     )
-    with spinner() as progress:
-        law = replace(discover(table, "P", progress=progress), units=_UNITS)
+    with watching() as callbacks:
+        law = replace(discover(table, "P", callbacks=callbacks), units=_UNITS)
     say(f"\n{law.summary()}\n")
     say(f"The table was made with P = {_TRUTH}, then the noise.")
     _draw(law, table, picture)
@@ -73,5 +73,5 @@ def _draw(law: Law, table: pd.DataFrame, path: Path) -> None:
         axes.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
         axes.xaxis.set_minor_locator(ticker.NullLocator())
     formula = rf"${law.target} = {law.latex()}$".replace(r"\frac", r"\dfrac")
-    figure.suptitle(formula if law.found else "No compact law found", fontsize=14)
+    figure.suptitle(formula if law.grade.claimed else "No compact law found", fontsize=14)
     write_figure(path, figure)

@@ -69,7 +69,7 @@ def fit(
     from ._tasks import TASKS, held_out, scores, task_of
 
     beside = card_path or out.with_name(f"{out.stem}.card.md")
-    check_outputs(out, beside)
+    check_outputs(out, beside, inputs=[path])
     chosen = read_chosen(path, target, inputs, exclude, where)
     frame, y, notes = read_inputs(chosen, target, category, date)
     what = task_of(y, choice(task, TASKS, "--task"))

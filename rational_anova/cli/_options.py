@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -32,8 +33,18 @@ Seed = Annotated[int, typer.Option(min=0, help="Of all random choices.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print the law alone, or nothing at all.")]
 
 
-def check_outputs(*paths: Path | None) -> None:
-    """Refuse files that cannot be written, before the work and not after it."""
+_PICTURES = (".png", ".svg", ".pdf", ".eps", ".jpg", ".jpeg", ".webp")
+
+
+def check_outputs(*paths: Path | None, inputs: Sequence[Path | None] = ()) -> None:
+    """Refuse files that cannot be written, before the work and not after it.
+
+    Args:
+        paths: files to write; no two may be the same.
+        inputs: files that are read, none of which may be written over.
+    """
+    read = {path.resolve() for path in inputs if path is not None}
+    written: set[Path] = set()
     for path in paths:
         if path is None:
             continue
@@ -44,3 +55,15 @@ def check_outputs(*paths: Path | None) -> None:
             raise NotADirectoryError(f"cannot write {path}: {folder} is a file, not a folder")
         if not os.access(folder, os.W_OK):
             raise PermissionError(f"cannot write {path}: no right to write in {folder}")
+        own = path.resolve()
+        if own in read:
+            raise ValueError(f"cannot write {path}: it is read, too; name another file")
+        if own in written:
+            raise ValueError(f"cannot write {path} twice; name another file for one of them")
+        written.add(own)
+
+
+def check_picture(path: Path | None) -> None:
+    """Refuse a picture whose ending says no format, before the work and not after it."""
+    if path is not None and path.suffix and path.suffix.lower() not in _PICTURES:
+        raise ValueError(f"cannot draw {path}: its name must end in one of {', '.join(_PICTURES)}")

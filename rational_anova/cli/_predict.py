@@ -35,7 +35,7 @@ def predict(
     from .._core.records import load_kind
     from ._tables import as_fitted, read_chosen
 
-    check_outputs(out)
+    check_outputs(out, inputs=[model, path])
     found = load_kind(model, "estimator")
     chosen = read_chosen(path, None, inputs, exclude, where)
     result = predictions(found, as_fitted(chosen.frame[chosen.inputs], found), proba, std, explain)

@@ -78,8 +78,23 @@ def read_chosen(
     where: Sequence[str] | None,
 ) -> Chosen:
     """Read a table and choose of it; options are as typed, columns as `a,b`."""
+    return choose(read_named(path), target, inputs, exclude, where)
+
+
+def read_named(path: Path) -> pd.DataFrame:
+    """Read a table whose names are text."""
     frame = read_table(path)
-    frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
+    return frame.set_axis([str(column) for column in frame.columns], axis=1)
+
+
+def choose(
+    frame: pd.DataFrame,
+    target: str | None,
+    inputs: Sequence[str] | None,
+    exclude: Sequence[str] | None,
+    where: Sequence[str] | None,
+) -> Chosen:
+    """Choose columns and rows of a table; options are as typed, columns as `a,b`."""
     names = list(frame.columns)
     chosen = known(inputs, names, "--inputs")
     if target in chosen:
