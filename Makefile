@@ -77,6 +77,15 @@ experiments: $(READY)
 	$(BIN)/python -m experiments.discovery.coverage
 	$(BIN)/python -m experiments.discovery.real
 	$(BIN)/python -m experiments.discovery.peers_laws
+	$(BIN)/python -m experiments.measurements.nist
+	$(BIN)/python -m experiments.measurements.textbook
+	$(BIN)/python -m experiments.measurements.curves
+	$(BIN)/python -m experiments.measurements.curves_peers
+	$(BIN)/python -m experiments.measurements.smooth
+	$(BIN)/python -m experiments.measurements.coverage
+	$(BIN)/python -m experiments.measurements.groups
+	$(BIN)/python -m experiments.measurements.outliers
+	$(BIN)/python -m experiments.measurements.errors_in_x
 	$(BIN)/python -m experiments.tabular.compare
 	$(BIN)/python -m experiments.tabular.ablation
 	$(BIN)/python -m experiments.tabular.scaling

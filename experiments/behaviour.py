@@ -64,7 +64,7 @@ def law(name: str, noise: float) -> Print:
             found.evidence.error,
             float(found.complexity),
         ],
-        "text": f"{found.found} {sp.sstr(found.rounded())}",
+        "text": f"{found.grade.claimed} {sp.sstr(found.rounded())}",
     }
 
 

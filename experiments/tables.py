@@ -17,6 +17,7 @@ from experiments.certificates import doc_tables as certificate_tables
 from experiments.denoising import doc_tables as denoising_tables
 from experiments.discovery import tables as discovery_tables
 from experiments.dynamics import doc_tables as dynamics_tables
+from experiments.measurements import tables as measurement_tables
 from experiments.results import read
 from experiments.tabular import doc_tables as tabular_tables
 from experiments.vision import doc_tables as vision_tables
@@ -85,7 +86,14 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
 }
 
 # Modules that read their own files of results.
-LINED = (benchmark_tables, discovery_tables, tabular_tables, vision_tables, vit_tables)
+LINED = (
+    benchmark_tables,
+    discovery_tables,
+    measurement_tables,
+    tabular_tables,
+    vision_tables,
+    vit_tables,
+)
 
 
 def render(name: str) -> str:

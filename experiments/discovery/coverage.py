@@ -35,7 +35,7 @@ def one(seed: int, noise: float) -> Row:
     law, row["seconds"], row["failure"] = discovered(X, y, problem.names, "v")
     if law is None:
         return {**row, "found": False, "structure": False}
-    row |= {"formula": str(law.rounded())[:200], "found": bool(law.found)}
+    row |= {"formula": str(law.rounded())[:200], "found": bool(law.grade.claimed)}
     return {**row, **held(problem, law)}
 
 

@@ -88,7 +88,7 @@ def verdict(problem: Problem, law: Any, same: Callable[..., Any] | None = None) 
         "structure_on_front": structure
         or on_front
         or any(has_structure(problem, *opened(formula)) for formula in front),
-        "found": bool(law.found),
+        "found": bool(law.grade.claimed),
         "error": error,
         "wide": wide,
         "decided_by": str(getattr(sameness, "by", "")),

@@ -37,7 +37,7 @@ def one(seed: int) -> Row:
     row: Row = {"seed": seed, "rows": len(X), "columns": X.shape[1], "noise": kind}
     names = [f"x{i + 1}" for i in range(X.shape[1])]
     law, row["seconds"], row["failure"] = discovered(X, y, names, "y")
-    row["found"] = law is not None and bool(law.found)
+    row["found"] = law is not None and bool(law.grade.claimed)
     return {**row, "formula": "" if law is None else str(law.rounded())[:300]}
 
 

@@ -40,7 +40,7 @@ def one(measured: Measured) -> Row:
     ]
     return {
         **row,
-        "found": bool(law.found),
+        "found": bool(law.grade.claimed),
         "law": str(law.rounded())[:200],
         "rmse": float(np.sqrt(np.mean(left**2))),
         "numbers": " ".join(numbers),
