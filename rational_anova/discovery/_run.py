@@ -53,7 +53,8 @@ class Run:
         options: what was asked for.
         counter: shared with the search.
         candidates: what was found so far.
-        glanced: named laws that were but looked at, in case the work is interrupted.
+        glanced: named laws that were but looked at, in case the work is interrupted: each with what
+            puts it on its columns.
         stopped: whether the user, or the clock, ended it.
         told: when the callbacks were called last, by the clock.
     """
@@ -62,7 +63,7 @@ class Run:
     options: Options
     counter: Counter = field(default_factory=Counter)
     candidates: list[Candidate] = field(default_factory=list)
-    glanced: list[Candidate] = field(default_factory=list)
+    glanced: list[tuple[Candidate, Callable[[], Candidate]]] = field(default_factory=list)
     stopped: bool = False
     told: float = 0.0
 
@@ -73,8 +74,7 @@ class Run:
 
     def report(self, stage: str) -> None:
         """Tell the callbacks where the work is; one that answers True ends it."""
-        now, pool = time.monotonic(), [*self.candidates, *self.glanced]
-        best = min(pool, key=lambda c: c.score, default=None)
+        now, best = time.monotonic(), self._best_so_far()
         shown = None if best is None else readable(written_formula(best, {}), 4)
         rows = Rows(self.table.X, self.table.y)
         error = None if best is None else relative_error(best.fit, rows)
@@ -94,11 +94,19 @@ class Run:
             work()
         except KeyboardInterrupt:
             self.stopped = self.counter.stopped = True
-            self.candidates += self.glanced
+            self.candidates += [placed() for _, placed in self.glanced]
 
-    def glance(self, candidate: Candidate) -> None:
+    def _best_so_far(self) -> Candidate | None:
+        best = min(self.candidates, key=lambda c: c.score, default=None)
+        seen, placed = min(self.glanced, key=lambda g: g[0].score, default=(None, None))
+        if seen is None or (best is not None and best.score <= seen.score):
+            return best
+        assert placed is not None
+        return placed()
+
+    def glance(self, candidate: Candidate, placed: Callable[[], Candidate]) -> None:
         """Keep a named law that was looked at, and tell of the best every second."""
-        self.glanced.append(candidate)
+        self.glanced.append((candidate, placed))
         if time.monotonic() > self.told + 1.0:
             self.report("named laws")
 

@@ -67,6 +67,7 @@ _NOISY = 1e-5  # leave-one-out error of a smooth curve above which the rows have
 _WEIGHED = 24  # candidates that are refitted under the noise that was chosen
 _ALSO = 3  # formulas of the search that are weighed as they are, beside an exact one
 _NEAR = 12.0  # in score: what exact numbers may bring
+_NEARLY = 3.0  # times the error of a curve of both columns: that of one alone, to be looked at
 _CONTENT = 3.0  # seconds that the search gets once a named law fits
 
 
@@ -110,7 +111,7 @@ def _concluded(
     part = rows.some(searched)
     pool = ranked(list(refits(_best(run.candidates, _WEIGHED), part, noise)), part.X)
     pool = [c for c in pool if run.options.allowed(c.fit)] or pool
-    tame = [c for c in pool[:15] if not wild(c.fit, part)] + pool[15:]
+    tame = [c for c in pool[:15] if exact(c.fit, part) or not wild(c.fit, part)] + pool[15:]
     final = rows if len(rows.y) <= FITTED_ROWS else rows.some(np.arange(FITTED_ROWS))
     top = _final(tame[:15] or pool[:15], final, noise)
     names = run.table.names.columns
@@ -156,7 +157,7 @@ def _made_exact(
             short = _finished(whole.refined(data).weighed(data), data, run)
         except NotImplementedError:  # a step has no slope
             continue
-        for new in _candidates([short], rows, run.table, noise):
+        for new in _candidates([short], rows, run, noise):
             if exact(new.fit, rows) and new.template is short:
                 out.append(replace(new, named=candidate.named, prior=candidate.prior))
     found = [c for c in candidates if exact(c.fit, rows)]
@@ -197,16 +198,30 @@ def _textbook(run: Run, rows: Rows, noise: NoiseShape, levels: Sequence[int]) ->
     """Add the named laws of some levels."""
     wanted = [f for f in run.options.forms if f.common in levels]
     run.report("named laws" if 3 not in levels else "rare laws")
+    alone = _alone(reduced_table(run, rows, None))
     views = [noise]
     if noise.model == CONSTANT and spans_decades(rows) and run.options.noise_model == "auto":
         views.append(NoiseShape(PROPORTIONAL))
     for view in views:
         found = catalogued(
-            wanted, rows, run.table.names.symbols, view,
+            wanted, rows, run.table.names.symbols, view, alone=alone,
             forbidden=run.options.forbidden, over=lambda: run.over, told=run.glance,
         )  # fmt: skip
         run.counter.candidates += len(wanted)
         run.candidates += found
+
+
+def _alone(table: ReducedTable) -> list[int]:
+    """Columns of which a smooth curve alone comes near to one of all columns."""
+    columns = range(table.U.shape[1])
+    if len(columns) == 1:
+        return [0]
+    whole = table.fitted().loo
+    left = [
+        replace(table, U=table.U[:, [k]], variables=(table.variables[k],)).fitted().loo
+        for k in columns
+    ]
+    return [k for k in columns if left[k] < _NEARLY * whole + _NOISY]
 
 
 def _constant(run: Run, rows: Rows, noise: NoiseShape) -> None:
@@ -250,7 +265,7 @@ def _searched(run: Run, rows: Rows, noise: NoiseShape, content: bool) -> list[Te
         plain = replace(reduced, U=reduced.U[:, :0], variables=())
         laws = finished([constant(plain)], [], data, options.forbidden)
     if content:  # what no exact number would bring near to the named laws is left as it is
-        raw = list(_candidates(laws[:4], rows, run.table, noise))
+        raw = list(_candidates(laws[:4], rows, run, noise))
         run.candidates += raw
         near = min(c.score for c in run.candidates) + _NEAR
         close = {id(c.template) for c in raw if c.score < near}
@@ -259,19 +274,21 @@ def _searched(run: Run, rows: Rows, noise: NoiseShape, content: bool) -> list[Te
     short = [_finished(law, data, run) for law in laws[:4]]
     rest = [] if content else laws[: _ALSO if short and short[0].error < EXACT else 2 * _ALSO]
     laws = sorted(short, key=lambda t: round(t.score, 3)) + rest
-    run.candidates += list(_candidates(laws, rows, run.table, noise))
+    run.candidates += list(_candidates(laws, rows, run, noise))
     if interrupted is not None:
         raise interrupted
     return laws
 
 
 def _candidates(
-    laws: Sequence[Template], rows: Rows, table: Table, noise: NoiseShape
+    laws: Sequence[Template], rows: Rows, run: Run, noise: NoiseShape
 ) -> Iterator[Candidate]:
     """Templates of the search as candidates, and the same with exponents set free."""
+    table = run.table
     known = {sp.Symbol(n): sp.Float(v, 17) for n, v in table.known.items()}
     for law in laws:
-        for template in (law, *freed(law)):
+        free = (t for t in freed(law) if permitted(t.law, run.options.forbidden))
+        for template in (law, *free):
             form = Form(template.numeric.xreplace(known), table.names.symbols, template.parameters)
             try:
                 fit = fitted(form, rows, noise, values=template.values)
@@ -338,7 +355,9 @@ def _noise(run: Run, rows: Rows) -> tuple[NoiseShape, dict[str, float]]:
 
 
 def _satisfied(run: Run, rows: Rows, noise: NoiseShape) -> bool:
-    """Return whether a named law fits, or nothing at all is to be found."""
+    """Return whether a law is exact, a named one fits, or nothing at all is to be found."""
+    if any(exact(c.fit, rows) for c in run.candidates):
+        return True
     top = ranked(list(refits(_best(run.candidates, 6), rows, noise)), rows.X)[:6]
     tame = [c for c in top if c.named is not None and not wild(c.fit, rows)]
     if not tame:

@@ -3,6 +3,7 @@
 from ._names import Names
 from ._numeric import numeric
 from ._parse import check_formula, names_in, parse
+from ._program import Program, program
 from ._snap import snap
 
-__all__ = ["Names", "check_formula", "names_in", "numeric", "parse", "snap"]
+__all__ = ["Names", "Program", "check_formula", "names_in", "numeric", "parse", "program", "snap"]

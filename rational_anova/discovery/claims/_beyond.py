@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import sympy as sp
+from scipy.spatial import KDTree
 
 from ..._core.types import Array
 from ..fitting import Fit, Rows, evaluated
@@ -14,13 +15,14 @@ _FINE = 1501  # points along an input
 _WILD = 2.0  # times the range of the target, past its ends: no row bears witness to it
 _OUTSIDE = 0.25  # of the range of an input, on either side
 _FAR = 10.0
+_NEIGHBOURED, _NEAREST = 500, 3  # rows, and how many neighbours of each, in several columns
 
 
 def wild(fit: Fit, rows: Rows) -> bool:
     """Return whether a formula runs away between the rows: a pole, or a peak that none has seen."""
     low, high = float(rows.y.min()), float(rows.y.max())
     reach = _WILD * (high - low)
-    for line in _lines(fit, rows, 0.0):
+    for line in _lines(fit, rows, 0.0) if rows.X.shape[1] == 1 else [_between(rows.X)]:
         with np.errstate(all="ignore"):
             said = fit.predict(line)
         if not np.isfinite(said).all() or said.max() > high + reach or said.min() < low - reach:
@@ -83,6 +85,18 @@ def _turn(x: Array, said: Array, inside: Array) -> float | None:
             where = x[side] if side[-1] else x[side][::-1]
             return float(where[np.argmax(moved)])
     return None
+
+
+def _between(X: Array) -> Array:
+    """Points between each of some rows and its neighbours: inputs that go together stay so."""
+    rows = X if len(X) <= _NEIGHBOURED else X[np.linspace(0, len(X) - 1, _NEIGHBOURED).astype(int)]
+    width = np.ptp(rows, axis=0)
+    tree = KDTree(rows / np.where(width > 0, width, 1.0))
+    near = tree.query(tree.data, k=min(_NEAREST + 1, len(rows)))[1][:, 1:]
+    steps = np.linspace(0, 1, 9)[1:-1]
+    away = rows[near] - rows[:, None]  # (rows, neighbours, columns)
+    points = rows[:, None, None] + away[:, :, None] * steps[:, None]
+    return np.asarray(points.reshape(-1, X.shape[1]))
 
 
 def _lines(fit: Fit, rows: Rows, outside: float) -> Iterator[Array]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import permutations
 
 import numpy as np
@@ -38,9 +38,10 @@ def catalogued(
     symbols: Sequence[sp.Symbol],
     noise: NoiseShape,
     *,
+    alone: Sequence[int] | None = None,
     forbidden: frozenset[str] = frozenset(),
     over: Callable[[], bool] = lambda: False,
-    told: Callable[[Candidate], None] = lambda c: None,
+    told: Callable[[Candidate, Callable[[], Candidate]], None] = lambda c, placed: None,
 ) -> list[Candidate]:
     """Fit every form to every choice of columns, the best known first.
 
@@ -49,9 +50,11 @@ def catalogued(
         rows: the data.
         symbols: of the columns.
         noise: the model of the noise.
+        alone: columns that forms of one input are fitted to; all by default.
         forbidden: functions that a law may not have.
         over: whether the time is up.
-        told: called with each candidate after a glance, to be kept if the work is interrupted.
+        told: called with each candidate after a glance, to be kept if the work is interrupted, and
+            with what puts it on its columns, since most are never asked for.
     """
     looked: list[tuple[Candidate, NamedForm, tuple[int, ...]]] = []
     for named in sorted(forms, key=lambda f: (f.common, len(f.parameters))):
@@ -60,16 +63,19 @@ def catalogued(
         for columns in placed(named, [s.name for s in symbols]):
             if over():
                 break
+            if alone is not None and len(columns) == 1 and columns[0] not in alone:
+                continue
             fit = _fitted(_form(named), named, rows.columns(columns), noise, GLANCE)
             if fit is not None:
-                looked.append((named_candidate(fit, named), named, columns))
-                told(named_candidate(_on_columns(fit, symbols, columns), named))
+                glanced = named_candidate(fit, named)
+                looked.append((glanced, named, columns))
+                told(glanced, partial(_on_columns, glanced, symbols, columns))
     looked.sort(key=lambda item: item[0].score)
     out = []
     for glanced, named, columns in looked[:PROMISING]:
         fit = None if over() else _again(glanced.fit, named, rows.columns(columns), noise)
-        better = glanced.fit if fit is None else fit
-        out.append(named_candidate(_on_columns(better, symbols, columns), named))
+        better = glanced if fit is None else replace(glanced, fit=fit)
+        out.append(_on_columns(better, symbols, columns))
     return out
 
 
@@ -200,7 +206,10 @@ MANY_GROUPS = 30  # of more, each is looked at with less care
 
 @lru_cache(2048)
 def _form(named: NamedForm) -> Form:
-    form = Form.of(named.formula, named.inputs, name=named.name)
+    inputs, parameters = (
+        tuple(map(sp.Symbol, names)) for names in (named.inputs, named.parameters)
+    )
+    form = Form(named.expression, inputs, parameters, name=named.name)
     positive = {p: (0.0, np.inf) for p in form.nonlinear if p.name in named.positive}
     bounded = replace(form, bounds=positive)
     bounded.__dict__.update(linear=form.linear, nonlinear=form.nonlinear)
@@ -223,9 +232,12 @@ def _allowed(fit: Fit, named: NamedForm) -> bool:
     return signs and bool(np.isfinite(fit.deviance))
 
 
-def _on_columns(fit: Fit, symbols: Sequence[sp.Symbol], columns: Sequence[int]) -> Fit:
-    """The fit as one of all columns, by their names."""
-    return replace(fit, form=_form_on(fit.form, symbols, columns))
+def _on_columns(
+    candidate: Candidate, symbols: Sequence[sp.Symbol], columns: Sequence[int]
+) -> Candidate:
+    """The candidate as one of all columns, by their names."""
+    form = _form_on(candidate.fit.form, symbols, columns)
+    return replace(candidate, fit=replace(candidate.fit, form=form))
 
 
 def _form_on(form: Form, symbols: Sequence[sp.Symbol], columns: Sequence[int]) -> Form:

@@ -78,6 +78,9 @@ def graded(
     if constant - best.score < OVER_CHANCE:
         return Verdict(Grade.NOTHING, ("The rows do not tell it from the mean.",))
     if exact(best.fit, rows):
+        if len(rows.y) <= best.fit.numbers:
+            many = f"It has {best.fit.numbers} fitted numbers on {len(rows.y)} rows."
+            return Verdict(Grade.INTERPOLATION, (many, *beyond))
         enough = len(rows.y) >= best.fit.numbers + 3
         return Verdict(Grade.ESTABLISHED if enough and not beyond else Grade.SEVERAL, tuple(beyond))
     against = tuple(_against(best, rows, trusted))

@@ -133,7 +133,8 @@ def fitted(
             return None
         values = found.values(form)
         if not effort.polish:  # weights by what was measured are good enough for a comparison
-            return evaluated_fit(form, rows, noise, canonical(form, values))
+            usual = values if effort.rough else canonical(form, values)
+            return evaluated_fit(form, rows, noise, usual)
     values = _weighted(form, rows, noise, np.asarray(values, dtype=float), polish)
     return None if values is None else evaluated_fit(form, rows, noise, canonical(form, values))
 
@@ -261,16 +262,19 @@ def _deviance(
         mean = np.maximum(said, 1e-9)
         return float(2 * np.sum(mean - rows.y * np.log(mean) + gammaln(rows.y + 1)))
     spread = float(np.std(rows.y)) or rows.typical
-    floor = (ROUNDING * spread) ** 2 if noise.model == CONSTANT else ROUNDING**2
-    variance = max(squares / n, floor)
+    floor = ROUNDING * spread if noise.model == CONSTANT else ROUNDING
+    typical = max(
+        np.sqrt(squares / n), floor
+    )  # no square of it, which may be too small for a float
     if noise.model == GIVEN:
-        variance = max(variance, 1.0)
+        typical = max(typical, 1.0)
     volume = 0.0
     if noise.model == LOG_NORMAL:
         volume = 2 * float(np.sum(np.log(rows.y)))
     elif noise.model != CONSTANT or rows.x_sigma is not None:
         volume = 2 * float(np.sum(np.log(deviations(rows, said, noise, form, values))))
-    return float(n * np.log(2 * np.pi * variance) + squares / variance + volume)
+    spent = (np.sqrt(squares) / typical) ** 2
+    return float(n * (np.log(2 * np.pi) + 2 * np.log(typical)) + spent + volume)
 
 
 def inverse_gram(J: Array) -> Array:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, reduce
-from typing import Any
+from functools import cached_property, lru_cache
 
 import numpy as np
 import sympy as sp
 
 from ..._core.types import Array
-from ...symbols import names_in, numeric, parse
+from ...symbols import Program, names_in, parse, program
 
 Bounds = tuple[float, float]
 FREE: Bounds = (-np.inf, np.inf)
@@ -80,8 +79,7 @@ class Form:
         """Parameters that the formula is jointly linear in: they are solved for, not searched."""
         found: list[sp.Symbol] = []
         for p in self.parameters:
-            slope = sp.diff(self.expression, p)
-            if not slope.has(p, *found) and p not in self.bounds:
+            if p not in self.bounds and _degree(self.expression, frozenset((*found, p))) <= 1:
                 found.append(p)
         return tuple(found)
 
@@ -93,8 +91,8 @@ class Form:
     @cached_property
     def parts(self) -> tuple[sp.Expr, ...]:
         """What stands alone, then what each linear parameter multiplies."""
-        alone = self.expression.xreplace(dict.fromkeys(self.linear, sp.Integer(0)))
-        return (alone, *(sp.diff(self.expression, p) for p in self.linear))
+        alone = _without(self.expression, frozenset(self.linear))
+        return (alone, *(_factor(self.expression, p) for p in self.linear))
 
     def limits(self, symbols: Sequence[sp.Symbol]) -> tuple[Array, Array]:
         """Lower and upper bounds of some parameters."""
@@ -147,11 +145,11 @@ class Form:
         return out
 
     @cached_property
-    def _parts(self) -> tuple[Callable[..., Any], int]:
+    def _parts(self) -> tuple[Program, int]:
         return _compiled(self.parts, (*self.inputs, *self.nonlinear))
 
     @cached_property
-    def _part_slopes(self) -> tuple[Callable[..., Any], int]:
+    def _part_slopes(self) -> tuple[Program, int]:
         return _slopes(self.parts, self.nonlinear, (*self.inputs, *self.nonlinear))
 
     @cached_property
@@ -206,49 +204,21 @@ def evaluated(expressions: tuple[sp.Expr, ...], inputs: tuple[sp.Symbol, ...], X
     return _stacked(_compiled(expressions, inputs), X, np.zeros((1, 0)))[:, 0]
 
 
-def _stacked(function: tuple[Callable[..., Any], int], X: Array, theta: Array) -> Array:
+def _stacked(function: tuple[Program, int], X: Array, theta: Array) -> Array:
     f, count = function
     shape = (len(theta), len(X))
     out = np.empty((count, *shape))
-    with np.errstate(all="ignore"):
-        values = f(*(column[None, :] for column in X.T), *(column[:, None] for column in theta.T))
-        for k, value in enumerate(values):
-            out[k] = np.real(value)
+    values = f(*(column[None, :] for column in X.T), *(column[:, None] for column in theta.T))
+    for k, value in enumerate(values):
+        out[k] = value
     return out
-
-
-def _reduced(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """Max and Min of arrays that broadcast, as sympy writes them."""
-    return lambda values, axis=0: reduce(function, values)
-
-
-_SHARED = 25  # operations; below, looking for parts that are shared costs more than it saves
-_MODULES = [{"amax": _reduced(np.maximum), "amin": _reduced(np.minimum)}, "scipy", "numpy"]
-
-
-def _function(
-    expressions: Sequence[sp.Expr], arguments: Sequence[sp.Symbol]
-) -> tuple[Callable[..., Any], int]:
-    smooth = [_without_jumps(e) for e in expressions]
-    if sum(map(sp.count_ops, smooth)) < _SHARED:
-        return sp.lambdify(tuple(arguments), smooth, _MODULES, dummify=True), len(smooth)
-    return numeric(tuple(arguments), smooth, _MODULES), len(smooth)
-
-
-def _without_jumps(expression: sp.Expr) -> sp.Expr:
-    """The slope of a step is zero wherever there is a row."""
-    if not expression.has(sp.DiracDelta, sp.Derivative, sp.Subs):
-        return expression
-    for jump in (sp.DiracDelta, sp.Derivative, sp.Subs):
-        expression = expression.replace(jump, lambda *_: sp.Integer(0))
-    return expression
 
 
 @lru_cache(4096)
 def _compiled(
     expressions: tuple[sp.Expr, ...], arguments: tuple[sp.Symbol, ...]
-) -> tuple[Callable[..., Any], int]:
-    return _function(expressions, arguments)
+) -> tuple[Program, int]:
+    return program(arguments, expressions), len(expressions)
 
 
 # Forms of the catalogue are compiled once: the key is the formula, not the object.
@@ -257,5 +227,51 @@ def _slopes(
     expressions: tuple[sp.Expr, ...],
     wanted: tuple[sp.Symbol, ...],
     arguments: tuple[sp.Symbol, ...],
-) -> tuple[Callable[..., Any], int]:
-    return _function([sp.diff(e, w) for w in wanted for e in expressions], arguments)
+) -> tuple[Program, int]:
+    return program(arguments, expressions, wanted), len(wanted) * len(expressions)
+
+
+# What follows rebuilds formulas that are linear in some parameters as they are written; sympy is
+# asked for no algebra, which would take longer than a fit.
+
+
+def _without(expression: sp.Expr, linear: frozenset[sp.Symbol]) -> sp.Expr:
+    """The formula with zero in place of its linear parameters."""
+    if expression in linear:
+        return sp.Integer(0)
+    if not linear & expression.free_symbols:
+        return expression
+    return _joined(expression, [_without(a, linear) for a in expression.args])
+
+
+def _factor(expression: sp.Expr, parameter: sp.Symbol) -> sp.Expr:
+    """What a linear parameter multiplies."""
+    if expression == parameter:
+        return sp.Integer(1)
+    if parameter not in expression.free_symbols:
+        return sp.Integer(0)
+    if expression.is_Add:
+        return _joined(expression, [_factor(a, parameter) for a in expression.args])
+    own = [_factor(a, parameter) if parameter in a.free_symbols else a for a in expression.args]
+    return _joined(expression, own)
+
+
+def _joined(like: sp.Expr, args: Sequence[sp.Expr]) -> sp.Expr:
+    """A sum or a product, as `like` is."""
+    if like.is_Mul and any(a == 0 for a in args):
+        return sp.Integer(0)
+    kept = [a for a in args if a != (1 if like.is_Mul else 0)]
+    if len(kept) < 2:
+        return kept[0] if kept else like.identity
+    return like.func(*kept, evaluate=False)
+
+
+def _degree(expression: sp.Expr, symbols: frozenset[sp.Symbol]) -> int:
+    """Degree of a polynomial in some symbols as it is written, 0 or 1; 2 for all else."""
+    if not expression.args or not symbols & expression.free_symbols:
+        return int(expression in symbols)
+    if expression.is_Add:
+        return max(_degree(a, symbols) for a in expression.args)
+    if expression.is_Mul:
+        return min(sum(_degree(a, symbols) for a in expression.args), 2)
+    return 2

@@ -15,7 +15,7 @@ from scipy import optimize, stats
 from ..._core import checks as check
 from ..._core.least_squares import levenberg_marquardt
 from ..._core.types import Array
-from ...symbols import Names, numeric
+from ...symbols import Names, Program, program
 from ._expressions import short
 from ._formula import compiled
 from ._records import Parameter
@@ -136,35 +136,31 @@ class _Fit:
         weights: Array,
         log: bool,
     ) -> None:
-        # symbols that are real, so that the slope of |x| is a sign
-        real = {s: sp.Symbol(s.name, real=True) for s in template.free_symbols}
         free = [p for n, p in enumerate(parameters) if n in fitted(parameters)]
         numbers = {p.symbol: p.number for p in parameters if p not in free}
-        formula = template.xreplace(numbers).xreplace(real)
-        symbols = [real.get(p.symbol, p.symbol) for p in free]
-        columns = [real.get(s, s) for s in names.symbols]
-        parts = [formula, *(formula.diff(symbol) for symbol in symbols)]
-        self._compute = numeric([*columns, *symbols], parts)
+        formula, symbols = [template.xreplace(numbers)], [p.symbol for p in free]
+        self._value = program((*names.symbols, *symbols), formula)
+        self._slopes = program((*names.symbols, *symbols), formula, symbols)
         self.names = [p.name for p in free]
         self.X, self.y, self.weights, self.log = X, y, weights, log
 
-    def _parts(self, theta: Array) -> list[Array]:
-        with np.errstate(all="ignore"):
-            parts = self._compute(*self.X.T, *theta)
+    def _on_rows(self, function: Program, theta: Array) -> list[Array]:
+        parts = function(*self.X.T, *theta)
         return [np.broadcast_to(np.asarray(part, dtype=float), len(self.y)) for part in parts]
 
     def residual(self, theta: Array) -> Array:
         """Return (law - measured) times weight, of the logarithms if `log`."""
-        value = self._parts(theta)[0]
+        value = self._on_rows(self._value, theta)[0]
         with np.errstate(all="ignore"):
             apart = np.log(value / self.y) if self.log else value - self.y
         return np.asarray(apart * self.weights)
 
     def jacobian(self, theta: Array) -> Array:
         """Return the slopes of the residual, (rows, parameters)."""
-        value, *slopes = self._parts(theta)
+        slopes = self._on_rows(self._slopes, theta)
         with np.errstate(all="ignore"):
-            weight = self.weights / value if self.log else self.weights
+            value = self._on_rows(self._value, theta)[0] if self.log else 1.0
+            weight = self.weights / value
             return np.stack(slopes, 1) * weight[:, None]
 
     def least(self, theta: Array, fixed: int) -> tuple[Array, float]:
@@ -268,8 +264,11 @@ def _end(fit: _Fit, best: Array, k: int, step: float, least: float, rise: float)
 
 
 def _root(above: Callable[[float], float], inner: float, outer: float, step: float) -> float:
-    if above(inner) > 0:  # other parameters were stuck on the way out
+    # other parameters may have been stuck on the way out, so that the ends are looked at again
+    if above(inner) > 0:
         return inner
+    if above(outer) < 0:
+        return outer
     root: float = optimize.brentq(above, inner, outer, xtol=_TOLERANCE * step, rtol=1e-12)
     return root
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -11,7 +11,7 @@ import sympy as sp
 
 from ..._core.least_squares import levenberg_marquardt, standard_errors
 from ..._core.types import Array
-from ...symbols import numeric
+from ...symbols import Program, program
 from .._route import MadeExact, Step
 from .._thresholds import ALL_DIGITS, ROUNDING
 
@@ -112,14 +112,14 @@ class Template:
     def predict(self, data: Data, values: Array | None = None) -> Array:
         """The law on the rows."""
         f = compiled(data.numeric(self.numeric), (*data.symbols, *self.parameters))
-        out = f(*data.X.T, *(self.values if values is None else values))
-        return np.broadcast_to(np.real(out), data.y.shape).astype(float)
+        out = f(*data.X.T, *(self.values if values is None else values))[0]
+        return np.broadcast_to(out, data.y.shape).astype(float)
 
     def jacobian(self, data: Data, values: Array) -> Array:
         """Slopes in the parameters, (n, k)."""
         f = slopes(data.numeric(self.numeric), data.symbols, self.parameters)
         out = f(*data.X.T, *values)
-        return np.stack([np.broadcast_to(np.real(o), data.y.shape).astype(float) for o in out], 1)
+        return np.stack([np.broadcast_to(o, data.y.shape).astype(float) for o in out], 1)
 
     def refined(self, data: Data, steps: int = 40) -> Template:
         """Levenberg-Marquardt on the rows."""
@@ -225,15 +225,14 @@ def simple_cost(value: float, tolerance: float) -> float:
 
 
 @lru_cache(512)
-def compiled(expression: sp.Expr, arguments: Sequence[sp.Symbol]) -> Callable:
-    """A numpy function of the expression."""
-    return numeric(arguments, expression)
+def compiled(expression: sp.Expr, arguments: Sequence[sp.Symbol]) -> Program:
+    """A function of arrays that returns the expression in a list."""
+    return program(arguments, [expression])
 
 
 @lru_cache(512)
 def slopes(
     expression: sp.Expr, columns: tuple[sp.Symbol, ...], parameters: tuple[sp.Symbol, ...]
-) -> Callable:
-    """A numpy function of the derivatives in the parameters."""
-    wanted = [sp.diff(expression, p) for p in parameters]
-    return numeric((*columns, *parameters), wanted)
+) -> Program:
+    """A function of arrays that returns the derivatives in the parameters."""
+    return program((*columns, *parameters), [expression], parameters)
