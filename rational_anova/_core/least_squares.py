@@ -15,8 +15,18 @@ def levenberg_marquardt(
     theta: Array,
     steps: int = 25,
     floor: float = 0.0,
+    least_gain: float = 1e-9,
 ) -> tuple[Array, float]:
-    """Parameters that lower the mean square of the residual, and its root."""
+    """Parameters that lower the mean square of the residual, and its root.
+
+    Args:
+        residual: of the parameters, (rows,).
+        jacobian: its slopes, (rows, parameters).
+        theta: where to begin.
+        steps: at most.
+        floor: root mean square below which nothing is left to gain.
+        least_gain: relative gain of a step below which it is the last.
+    """
     theta, damping = theta.copy(), 1e-4
     with np.errstate(all="ignore"):
         r = residual(theta)
@@ -49,7 +59,7 @@ def levenberg_marquardt(
             break
         gain, theta, r, cost = 1 - new / cost, trial, s, new
         damping = damping / 30 if damping > 1e-14 else 0.0
-        if gain < 1e-9:
+        if gain < least_gain:
             break
     return theta, float(np.sqrt(cost / len(r)))
 

@@ -12,7 +12,7 @@ import sympy as sp
 from ..tables import Table
 from ._assemble import Weighed, assembled
 from ._run import Indices, Options, Run, data_of, is_constant, reduced_table, split
-from ._thresholds import COMPACT, EXACT, FEW_COLUMNS, FITTED_ROWS, FREE_NUMBERS
+from ._thresholds import COMPACT, EXACT, FEW_COLUMNS, FITTED_ROWS, FREE_NUMBERS, NEIGHBOURS
 from .claims import (
     NUMBER,
     PRIOR,
@@ -20,11 +20,13 @@ from .claims import (
     Verdict,
     catalogued,
     chosen_noise,
+    composed,
     exact,
     fits,
     formula,
     freed,
     graded,
+    neighbours,
     oddities,
     outer_error,
     possible_noise,
@@ -34,6 +36,7 @@ from .claims import (
     relative_error,
     searched_candidate,
     spans_decades,
+    undetermined,
     wild,
     with_oddities,
 )
@@ -68,6 +71,7 @@ _WEIGHED = 24  # candidates that are refitted under the noise that was chosen
 _ALSO = 3  # formulas of the search that are weighed as they are, beside an exact one
 _NEAR = 12.0  # in score: what exact numbers may bring
 _NEARLY = 3.0  # times the error of a curve of both columns: that of one alone, to be looked at
+_FEW = 3  # numbers of a named law that fits, beside which no formula without a name is looked for
 _CONTENT = 3.0  # seconds that the search gets once a named law fits
 
 
@@ -95,6 +99,10 @@ def discovered(table: Table, options: Options) -> Law:
         if noise.model not in (CONSTANT, GIVEN) and time.monotonic() < options.after(0.5):
             run.report("again, since the noise grows with the target")
             run.attempt(lambda: laws.extend(_searched(run, part, noise, False)))
+    if table.X.shape[1] == 1 and not _simple(run, part, noise):
+        run.attempt(lambda: _composed(run, part, noise))
+        if noisy:  # of a formula that does not fit the noise cannot be told
+            noise, compared = _noise(run, part)
     if noisy and not _satisfied(run, part, noise):
         run.attempt(lambda: _textbook(run, part, noise, (3,)))
     if few and not noisy:
@@ -111,7 +119,7 @@ def _concluded(
     part = rows.some(searched)
     pool = ranked(list(refits(_best(run.candidates, _WEIGHED), part, noise)), part.X)
     pool = [c for c in pool if run.options.allowed(c.fit)] or pool
-    tame = [c for c in pool[:15] if exact(c.fit, part) or not wild(c.fit, part)] + pool[15:]
+    tame = [c for c in pool[:15] if _sane(c, part)] + pool[15:]
     final = rows if len(rows.y) <= FITTED_ROWS else rows.some(np.arange(FITTED_ROWS))
     top = _final(tame[:15] or pool[:15], final, noise)
     names = run.table.names.columns
@@ -184,11 +192,17 @@ def _evidence(
         surrogate=reduced.fitted().loo,
         seconds=time.monotonic() - run.options.start,
         candidates=run.counter.candidates,
-        stage="catalogue" if template is None else template.stage,
+        stage=_stage(best),
         route=tuple(step.text for step in steps),
         made_exact=() if template is None else tuple(step.text for step in template.exact),
         stopped=run.stopped,
     )
+
+
+def _stage(best: Candidate) -> str:
+    if best.template is not None:
+        return best.template.stage
+    return "products of functions" if best.named is None else "catalogue"
 
 
 # -- what is tried
@@ -208,6 +222,19 @@ def _textbook(run: Run, rows: Rows, noise: NoiseShape, levels: Sequence[int]) ->
             forbidden=run.options.forbidden, over=lambda: run.over, told=run.glance,
         )  # fmt: skip
         run.counter.candidates += len(wanted)
+        run.candidates += found
+
+
+def _composed(run: Run, rows: Rows, noise: NoiseShape) -> None:
+    """Add products of a few functions of the one column."""
+    run.report("products of functions")
+    plain = possible_noise(rows, run.options.noise_model)[0]
+    for view in dict.fromkeys((plain, noise)):
+        found = composed(
+            rows, run.table.names.symbols[0], view,
+            forbidden=run.options.forbidden, over=lambda: run.over,
+        )  # fmt: skip
+        run.counter.candidates += len(found)
         run.candidates += found
 
 
@@ -347,11 +374,26 @@ def _first(candidates: Sequence[Candidate], count: int) -> list[Candidate]:
 
 def _noise(run: Run, rows: Rows) -> tuple[NoiseShape, dict[str, float]]:
     models = possible_noise(rows, run.options.noise_model)
-    top = [c for c in _best(run.candidates, 6)[1:] if not wild(c.fit, rows)][:8]
+    top = [c for c in _best(run.candidates, 6)[1:] if _sane(c, rows)][:8]
     top = _first(top, 3)
     if any(exact(c.fit, rows) for c in top):
         return models[0], {}
     return chosen_noise(top, rows, models)
+
+
+def _sane(candidate: Candidate, rows: Rows) -> bool:
+    """Return whether a candidate is no mere curve that runs wild, or of numbers that are open."""
+    fit = candidate.fit
+    return exact(fit, rows) or not (undetermined(fit) or wild(fit, rows))
+
+
+def _simple(run: Run, rows: Rows, noise: NoiseShape) -> bool:
+    """Return whether a law is there that few formulas of as many numbers could rival."""
+    if is_constant(rows.y) or not _satisfied(run, rows, noise):
+        return is_constant(rows.y)
+    best = min(run.candidates, key=lambda c: c.score)
+    shapeless = neighbours(best.fit, rows) < NEIGHBOURS
+    return exact(best.fit, rows) or (best.fit.numbers <= _FEW and shapeless)
 
 
 def _satisfied(run: Run, rows: Rows, noise: NoiseShape) -> bool:
@@ -359,7 +401,7 @@ def _satisfied(run: Run, rows: Rows, noise: NoiseShape) -> bool:
     if any(exact(c.fit, rows) for c in run.candidates):
         return True
     top = ranked(list(refits(_best(run.candidates, 6), rows, noise)), rows.X)[:6]
-    tame = [c for c in top if c.named is not None and not wild(c.fit, rows)]
+    tame = [c for c in top if c.named is not None and _sane(c, rows)]
     if not tame:
         return False
     return fits(tame[0], rows, _mean_score(run, rows, noise))

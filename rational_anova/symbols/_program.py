@@ -62,7 +62,7 @@ def _by_sympy(
     return run
 
 
-class _UnknownFunction(Exception):  # noqa: N818
+class _UnknownFunction(Exception):
     """A function that has no line in `_CURVES`."""
 
 

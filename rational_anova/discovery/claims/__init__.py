@@ -4,6 +4,7 @@ from ._beyond import oddities as oddities
 from ._beyond import wild as wild
 from ._catalogued import catalogued as catalogued
 from ._catalogued import catalogued_groups as catalogued_groups
+from ._composed import composed as composed
 from ._exponents import freed as freed
 from ._grade import Verdict as Verdict
 from ._grade import exact as exact
@@ -25,9 +26,11 @@ from ._noise import chosen_noise as chosen_noise
 from ._noise import possible_noise as possible_noise
 from ._noise import refits as refits
 from ._noise import spans_decades as spans_decades
+from ._tests import neighbours as neighbours
 from ._tests import outer_error as outer_error
 from ._tests import refitted as refitted
 from ._tests import relative_error as relative_error
+from ._tests import undetermined as undetermined
 from ._weigh import NUMBER as NUMBER
 from ._weigh import PRIOR as PRIOR
 from ._weigh import Candidate as Candidate

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 import sympy as sp
 from scipy.spatial import KDTree
 
 from ..._core.types import Array
-from ..fitting import Fit, Rows, evaluated
+from ...symbols import Program, program
+from ..fitting import Fit, Rows
 
 _FINE = 1501  # points along an input
 _WILD = 2.0  # times the range of the target, past its ends: no row bears witness to it
@@ -34,18 +36,28 @@ def wild(fit: Fit, rows: Rows) -> bool:
 
 def _crosses_zero_below(fit: Fit, line: Array) -> bool:
     """Return whether a denominator changes its sign along a line: a pole, however narrow."""
-    formula = fit.form.with_numbers(fit.values)
-    if formula.has(sp.zoo, sp.nan, sp.oo):
-        return True
-    below = tuple(
-        p.base
-        for p in formula.atoms(sp.Pow)
-        if p.exp.is_number and p.exp < 0 and p.base.free_symbols and not p.base.is_Symbol
-    )
-    if not below:
+    function, count = _denominators(fit.form.expression, fit.form.inputs, fit.form.parameters)
+    if not count:
         return False
-    values = evaluated(below, fit.form.inputs, line)
-    return bool(((values.min(1) < 0) & (values.max(1) > 0)).any())
+    found = function(*line.T, *fit.values)
+    for base, power in zip(found[:count], found[count:], strict=True):
+        if np.all(power < 0) and np.min(base) < 0 < np.max(base):
+            return True
+    return False
+
+
+@lru_cache(1024)
+def _denominators(
+    expression: sp.Expr, inputs: tuple[sp.Symbol, ...], parameters: tuple[sp.Symbol, ...]
+) -> tuple[Program, int]:
+    """Bases of powers of sums of the inputs, then their exponents, and how many these are."""
+    powers = [
+        p
+        for p in expression.atoms(sp.Pow)
+        if p.base.has(*inputs) and not p.base.is_Symbol and not p.exp.has(*inputs)
+    ]
+    parts = [*(p.base for p in powers), *(p.exp for p in powers)]
+    return program((*inputs, *parameters), parts), len(powers)
 
 
 def oddities(fit: Fit, rows: Rows, names: Sequence[str]) -> Iterator[str]:

@@ -118,7 +118,7 @@ def _against(best: Candidate, rows: Rows, trusted: bool) -> Iterator[str]:
         yield f"The rows scatter by {fit.scale:.2g} times the errors that were stated."
     if neighbours(fit, rows) > STRONG_SHAPE:
         yield "What it leaves over is no noise: rows beside each other are missed alike."
-    if best.template is not None and best.named is None and fit.numbers > len(rows.y) / 4:
+    if best.named is None and fit.numbers > len(rows.y) / 4:
         yield f"It has {fit.numbers} fitted numbers on {len(rows.y)} rows."
 
 

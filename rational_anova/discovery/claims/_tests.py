@@ -68,6 +68,17 @@ def lack_of_fit(fit: Fit, rows: Rows, numbers: int | None = None) -> float | Non
     return float(stats.f.sf(ratio, groups - k, n - groups))
 
 
+def undetermined(fit: Fit) -> bool:
+    """Return whether the rows leave half of the numbers open, two at least.
+
+    Such a fit is one of endless many that are as good, mostly with parts that cancel.
+    """
+    with np.errstate(invalid="ignore"):
+        errors = np.sqrt(np.abs(np.diag(fit.covariance)))
+    open_ = int(np.sum(~(errors < np.abs(fit.values))))
+    return open_ >= 2 and 2 * open_ >= fit.numbers
+
+
 def refitted(fit: Fit, rows: Rows, steps: int = 15) -> Fit | None:
     """The same form on other rows, from where it is."""
     form, noise = fit.form, fit.noise

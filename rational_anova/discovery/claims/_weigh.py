@@ -16,9 +16,11 @@ from ..search import Template, small_sample, written
 # Minus twice the log of the prior probability, stated and not fitted: laws that every textbook has
 # before those of a field, by e**-2.5, and these before rare ones; named laws before made-up
 # formulas, which share what is left by their length. A number more is paid for once more than by
-# BIC alone, which lets a useless one pass for one seventh at fifty rows.
+# BIC alone, which lets a useless one pass for one seventh at fifty rows; and beyond four of them
+# once more again, since a formula of seven numbers follows any bend, named or not.
 PRIOR = {1: 6.0, 2: 11.0, 3: 16.0}
 NUMBER = 2.0
+FEW, MANY = 4, 3.0
 MADE_UP, OPERATION = 14.0, 2.0
 ODD = 4.0  # a pole or a turn right outside of the data, which no law of textbooks likes to have
 USERS_OWN = 4.0  # a form that the user brings
@@ -56,13 +58,24 @@ class Candidate:
 def named_candidate(fit: Fit, named: NamedForm) -> Candidate:
     """A form of the catalogue."""
     level = USERS_OWN if named.field == "own" else PRIOR[named.common]
-    return Candidate(fit, level + NUMBER * fit.numbers, named)
+    return Candidate(fit, level + _numbers(fit), named)
 
 
 def searched_candidate(fit: Fit, template: Template) -> Candidate:
     """A formula of the search."""
-    length = OPERATION * written(template.expression) + NUMBER * fit.numbers
+    length = OPERATION * written(template.expression) + _numbers(fit)
     return Candidate(fit, MADE_UP + length + template.written, None, template)
+
+
+def composed_candidate(fit: Fit) -> Candidate:
+    """A formula without a name that was put together from functions."""
+    length = OPERATION * written(fit.form.expression) + _numbers(fit)
+    return Candidate(fit, MADE_UP + length)
+
+
+def _numbers(fit: Fit) -> float:
+    """What its numbers cost beside BIC."""
+    return NUMBER * fit.numbers + MANY * max(fit.numbers - FEW, 0)
 
 
 def with_oddities(candidate: Candidate, count: int) -> Candidate:

@@ -27,3 +27,4 @@ from ._groups import fitted_groups as fitted_groups
 from ._orthogonal import Distances as Distances
 from ._orthogonal import distances as distances
 from ._orthogonal import orthogonal as orthogonal
+from ._projection import improved as improved

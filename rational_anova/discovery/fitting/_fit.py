@@ -146,15 +146,16 @@ def _weighted(
     step = polished if polish else _stepped
     if noise.model == LOG_NORMAL:
         root = 1 / deviations(rows, np.abs(rows.y), noise)
-        return _logarithmic(form, rows, step(form, rows.X, rows.y, root, values))
+        return _logarithmic(form, rows, step(form, rows.X, rows.y, root, values), polish)
     rounds = 1 if noise.model in (CONSTANT, GIVEN) and rows.x_sigma is None else 5
+    near = 1e-9 if polish else 1e-3  # a comparison needs no more
     for _ in range(rounds):  # weights follow what is fitted, not what was measured
         said = form.value(rows.X, values)
         root = 1 / deviations(rows, said, noise, form, values)
         if not np.isfinite(root).all():
             return None
         before, values = values, step(form, rows.X, rows.y, root, values)
-        if np.allclose(before, values, rtol=1e-9, atol=0):
+        if np.allclose(before, values, rtol=near, atol=0):
             break
     return values
 
@@ -168,11 +169,12 @@ def _stepped(form: Form, X: Array, y: Array, root: Array, values: Array) -> Arra
         lambda v: root[:, None] * form.jacobian(X, v),
         values,
         30,
+        least_gain=1e-6,  # of the squares: nothing beside the price of a number
     )[0]
     return np.clip(found, *form.limits(form.parameters)) if form.bounds else found
 
 
-def _logarithmic(form: Form, rows: Rows, values: Array) -> Array | None:
+def _logarithmic(form: Form, rows: Rows, values: Array, polish: bool) -> Array | None:
     """Least squares of logarithms."""
     with np.errstate(all="ignore"):
         goal = np.log(rows.y)
@@ -192,7 +194,9 @@ def _logarithmic(form: Form, rows: Rows, values: Array) -> Array | None:
         low, high = form.limits(form.parameters)
         inside = np.clip(values, inner(low, values, 1), inner(high, values, -1))
         try:
-            return np.asarray(least_squares(residual, inside, slopes, (low, high)).x)
+            most = None if polish else 40
+            found = least_squares(residual, inside, slopes, (low, high), max_nfev=most)
+            return np.asarray(found.x)
         except ValueError:  # a step to where there is no logarithm
             return values
 

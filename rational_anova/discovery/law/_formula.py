@@ -207,8 +207,14 @@ class Formula:
     def rounded(self, digits: int = 6) -> sp.Expr:
         """Return the formula for reading: `digits` digits, or what the error bars support."""
         check.integer(digits, "digits", 1)
+        return self._with_digits(digits)
+
+    def _with_digits(self, digits: int, more: int = 0) -> sp.Expr:
+        """The formula with rounded numbers, with so many digits more than errors support."""
         values = {
-            p.symbol: to_digits(p.value, p.stderr, digits) if p.exact is None else decimal(p.exact)
+            p.symbol: decimal(p.exact)
+            if p.exact is not None
+            else to_digits(p.value, p.stderr / 10.0**more, digits + more)
             for p in self.parameters
         }
         return substitute(self.template, values)

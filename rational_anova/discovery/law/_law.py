@@ -15,7 +15,7 @@ import sympy as sp
 
 from ..._core import records
 from ...certificates import register_certifier
-from ...symbols import names_in
+from ...symbols import names_in, program
 from ...tables import rows_of
 from .._equivalence import Verdict, equivalent
 from . import _certificate, _domain, _errors, _json, _words
@@ -26,6 +26,10 @@ from ._records import Entry, Evidence, Grade, Groups, Noise, Parameter, Rival, S
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+_COMPARED = 500  # rows on which the rounded formula must say what the law says
+_MORE_DIGITS = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,6 +122,28 @@ class Law(Formula):
         """Read a law from a file written by `save`."""
         law: Law = records.load_kind(path, "law")
         return law
+
+    def rounded(self, digits: int = 6) -> sp.Expr:
+        """Return the formula for reading: `digits` digits, or what the error bars support.
+
+        Numbers that go together may need more than that: there are as many as it takes for the
+        formula to say of the data what the law says, to a tenth of what the law leaves over.
+        """
+        shown = super().rounded(digits)
+        for more in range(1, _MORE_DIGITS):
+            if self.data is None or self._agrees(shown, digits):
+                break
+            shown = self._with_digits(digits, more)
+        return shown
+
+    def _agrees(self, shown: sp.Expr, digits: int) -> bool:
+        assert self.data is not None
+        X = self.data.X[:_COMPARED]
+        with np.errstate(all="ignore"):
+            said = program(self.names.symbols, [shown])(*X.T)[0]
+            apart = float(np.sqrt(np.mean((said - self.predict(X)) ** 2)))
+        allowed = max(0.1 * self.evidence.error, 10.0 ** (1 - digits)) * self.evidence.spread
+        return not apart > allowed  # where neither has a value, nothing is to be compared
 
     def predict_interval(
         self,
