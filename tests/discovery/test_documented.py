@@ -46,7 +46,7 @@ def test_docs_state_the_number(words):
 
 
 def test_fractions_that_the_docs_put_into_words():
-    assert (at.STABLE, _tests._LEFT_OUT, _tests._VAGUE, _beyond._OUTSIDE) == (0.75, 0.2, 0.3, 0.25)
+    assert (at.STABLE, _tests._LEFT_OUT, _tests.VAGUE, _beyond._OUTSIDE) == (0.75, 0.2, 0.3, 0.25)
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/measurements.md", "docs/discovery.md"])
