@@ -18,6 +18,7 @@ from .claims import (
     PRIOR,
     Candidate,
     Verdict,
+    best_of_each_law,
     catalogued,
     chosen_noise,
     exact,
@@ -36,6 +37,7 @@ from .claims import (
     spans_decades,
     wild,
     with_oddities,
+    with_simple_exponents,
 )
 from .finish import forms, holds, rewritten, simplified
 from .fitting import (
@@ -113,9 +115,11 @@ def _concluded(
     tame = [c for c in pool[:15] if not wild(c.fit, part)] + pool[15:]
     final = rows if len(rows.y) <= FITTED_ROWS else rows.some(np.arange(FITTED_ROWS))
     top = _final(tame[:15] or pool[:15], final, noise)
+    if not any(exact(c.fit, final) for c in top[:1]) and not run.over:
+        top = with_simple_exponents(sorted(top, key=lambda c: c.score), final)
     names = run.table.names.columns
     top = [with_oddities(c, len(list(oddities(c.fit, final, names)))) for c in top]
-    top = ranked(top, final.X)
+    top = best_of_each_law(ranked(top, final.X))
     if exact(top[0].fit, final):
         top = _made_exact(run, top, part, final, noise)
     best = top[0]

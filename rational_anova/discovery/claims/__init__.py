@@ -4,7 +4,9 @@ from ._beyond import oddities as oddities
 from ._beyond import wild as wild
 from ._catalogued import catalogued as catalogued
 from ._catalogued import catalogued_groups as catalogued_groups
+from ._exponents import best_of_each_law as best_of_each_law
 from ._exponents import freed as freed
+from ._exponents import with_simple_exponents as with_simple_exponents
 from ._grade import Verdict as Verdict
 from ._grade import exact as exact
 from ._grade import fits as fits
