@@ -270,7 +270,10 @@ def _end(fit: _Fit, best: Array, k: int, step: float, least: float, rise: float)
 def _root(above: Callable[[float], float], inner: float, outer: float, step: float) -> float:
     if above(inner) > 0:  # other parameters were stuck on the way out
         return inner
-    root: float = optimize.brentq(above, inner, outer, xtol=_TOLERANCE * step, rtol=1e-12)
+    try:
+        root: float = optimize.brentq(above, inner, outer, xtol=_TOLERANCE * step, rtol=1e-12)
+    except ValueError:  # ... or they were stuck at the far end, and are not any more
+        return outer
     return root
 
 
