@@ -27,6 +27,9 @@ from ._noise import chosen_noise as chosen_noise
 from ._noise import possible_noise as possible_noise
 from ._noise import refits as refits
 from ._noise import spans_decades as spans_decades
+from ._outliers import far_from_law as far_from_law
+from ._outliers import far_from_surrogate as far_from_surrogate
+from ._outliers import price_of_outliers as price_of_outliers
 from ._tests import outer_error as outer_error
 from ._tests import refitted as refitted
 from ._tests import relative_error as relative_error
