@@ -128,7 +128,9 @@ def _numbers(
         return _searched(best, known)
     form, errors = best.fit.form, np.sqrt(np.abs(np.diag(best.fit.covariance)))
     meanings = list(best.named.parameters.values()) if best.named is not None else []
-    meanings = meanings if len(meanings) == len(form.parameters) else [""] * len(form.parameters)
+    if best.named is not None and len(meanings) != len(form.parameters):  # an exponent is fixed
+        meanings = [best.named.parameters.get(p.name, "") for p in form.parameters]
+    meanings = meanings or [""] * len(form.parameters)
     parameters = tuple(
         Parameter(p.name, float(v), float(e), meaning=m)
         for p, v, e, m in zip(form.parameters, best.fit.values, errors, meanings, strict=True)

@@ -17,7 +17,7 @@ from ..tables import Table, as_pandas, prepare
 from ._assemble import Weighed, assembled
 from ._grouped import grouped_law
 from ._provenance import provenance
-from .catalogue import NamedForm
+from .catalogue import NamedForm, recognised
 from .claims import (
     Candidate,
     Verdict,
@@ -97,7 +97,7 @@ def fit_law(
 
     Returns:
         The law: numbers with error bars by Wald and by profile likelihood, their correlations,
-        intervals of predictions, and what `Law` can do.
+        intervals of predictions, and what `Law` can do. A form of the catalogue has its name.
 
     Example:
         >>> x = np.linspace(1, 20, 12)
@@ -128,7 +128,7 @@ def fit_law(
         else:
             law = _fitted_law(whole, table, rows, noise_model, seed, start, outliers)
     options = {"form": form, "loss": loss, "noise_model": noise_model, "seed": seed}
-    law = replace(law, provenance=provenance(table, options))
+    law = replace(_with_name(law, whole), provenance=provenance(table, options))
     return law if units is None else with_parameter_units(law, units, table)
 
 
@@ -156,6 +156,16 @@ def _fitted_law(
     )  # fmt: skip
     weighed = Weighed([candidate], rows, verdict, compared, (), outliers)
     return assembled(table, weighed, evidence)
+
+
+def _with_name(law: Law, form: Form) -> Law:
+    """The law under its name in the catalogue, if the form that the user brings is there."""
+    fitted_numbers = {p.symbol: p.value for p in law.parameters if p.symbol in form.parameters}
+    named = recognised(form.expression, form.inputs, fitted_numbers)
+    if named is None:
+        return law
+    rivals = tuple(replace(r, name=named.name) if r.own else r for r in law.rivals)
+    return replace(law, name=named.name, rivals=rivals)
 
 
 def _refined(form: Form, rows: Rows, noise: NoiseShape, values: Any) -> Any:

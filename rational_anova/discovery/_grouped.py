@@ -30,6 +30,7 @@ from .claims import (
     group_outliers,
     oddities,
     possible_noise,
+    price_of_outliers,
     ranked_groups,
     refitted_groups,
     spans_decades,
@@ -54,7 +55,6 @@ ALONE = "No other form was weighed: discover compares it with others."
 _WEIGHED = 12  # candidates that are refitted under the noise that was chosen
 _NOISE_FORMS = 3  # forms that models of the noise are compared on
 _ROBUST_FORMS = 3  # forms that outliers are looked for with
-_OUTLIER = 12.0  # score that a row which is left out costs
 _ZERO = 0.01  # of the typical value: no relative error is known of what is smaller
 _LEVEL = 4.6  # in score: rivals of a tenth of the weight or more
 
@@ -212,9 +212,8 @@ class _Search:
             kept = self.data.some(np.flatnonzero(~out))
             found = refitted_groups(candidate.found, kept, candidate.found.noise)
             if found is not None and out.mean() <= 0.25:
-                # a row that is left out is paid for, or the wildest form would leave out most
-                score = candidate.with_found(found).score + _OUTLIER * float(out.sum())
-                tried.append((score, out))
+                price = price_of_outliers(self.data.rows, int(out.sum()))
+                tried.append((candidate.with_found(found).score + price, out))
         out = min(tried, key=lambda pair: pair[0])[1] if tried else np.zeros(0, dtype=bool)
         if not out.any():
             return

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import sympy as sp
+from numpy.typing import NDArray
 
 from ..tables import Table
 from ._assemble import Weighed, assembled
@@ -18,10 +19,13 @@ from .claims import (
     PRIOR,
     Candidate,
     Verdict,
+    best_of_each_law,
     catalogued,
     chosen_noise,
     composed,
     exact,
+    far_from_law,
+    far_from_surrogate,
     fits,
     formula,
     freed,
@@ -30,6 +34,7 @@ from .claims import (
     oddities,
     outer_error,
     possible_noise,
+    price_of_outliers,
     ranked,
     refits,
     refitted,
@@ -39,6 +44,7 @@ from .claims import (
     undetermined,
     wild,
     with_oddities,
+    with_simple_exponents,
 )
 from .finish import forms, holds, rewritten, simplified
 from .fitting import (
@@ -73,14 +79,42 @@ _NEAR = 12.0  # in score: what exact numbers may bring
 _NEARLY = 3.0  # times the error of a curve of both columns: that of one alone, to be looked at
 _FEW = 3  # numbers of a named law that fits, beside which no formula without a name is looked for
 _CONTENT = 3.0  # seconds that the search gets once a named law fits
+_ROBUST = 12  # candidates that outliers are looked for with
+_MOST_SPOILT = 0.25  # of the rows
+Outliers = NDArray[np.bool_]  # True for the rows to be left out
+
+
+@dataclass
+class _Looked:
+    """Where a search has looked, and the noise that it has seen."""
+
+    rows: Rows
+    searched: Indices
+    held: Indices
+    reduced: ReducedTable
+    noise: NoiseShape
+    compared: Mapping[str, float]
 
 
 def discovered(table: Table, options: Options) -> Law:
     """The law of a table."""
     run = Run(table, options)
-    rows, outliers = Rows(table.X, table.y, table.sigma, table.x_sigma), np.zeros(0, dtype=int)
+    rows = Rows(table.X, table.y, table.sigma, table.x_sigma)
+    out = np.zeros(len(rows.y), dtype=bool)
     if options.robust:
-        rows, outliers = _without_outliers(run, rows)
+        out = _spoilt(run, rows)
+    looked = _looked(run, rows.some(np.flatnonzero(~out)))
+    if options.robust and table.X.shape[1] > FEW_COLUMNS:
+        out, before = _far_from_the_laws(run, rows, out, looked), out
+        if (out != before).any():
+            kept = rows.some(np.flatnonzero(~out))
+            looked = _looked_again(run, kept, looked, search=bool((out & ~before).any()))
+    return _concluded(run, looked, np.flatnonzero(out))
+
+
+def _looked(run: Run, rows: Rows) -> _Looked:
+    """Look for candidates on some rows: named laws, formulas of the search."""
+    table, options = run.table, run.options
     searched, held = split(len(rows.y), options.seed)
     part = rows.some(searched)
     few = table.X.shape[1] <= FEW_COLUMNS
@@ -107,14 +141,12 @@ def discovered(table: Table, options: Options) -> Law:
         run.attempt(lambda: _textbook(run, part, noise, (3,)))
     if few and not noisy:
         run.attempt(lambda: _textbook(run, part, noise, (1,)))
-    return _concluded(run, rows, searched, held, noise, compared, reduced, outliers)
+    return _Looked(rows, searched, held, reduced, noise, compared)
 
 
-def _concluded(
-    run: Run, rows: Rows, searched: Indices, held: Indices, noise: NoiseShape,
-    compared: Mapping[str, float], reduced: ReducedTable, outliers: Indices,
-) -> Law:  # fmt: skip
+def _concluded(run: Run, looked: _Looked, outliers: Indices) -> Law:
     """Weigh all candidates on all rows, grade the best, and make it a law."""
+    rows, searched, held, noise = looked.rows, looked.searched, looked.held, looked.noise
     run.stopped = run.stopped or run.counter.stopped or time.monotonic() > run.options.limit
     part = rows.some(searched)
     pool = ranked(list(refits(_best(run.candidates, _WEIGHED), part, noise)), part.X)
@@ -122,13 +154,15 @@ def _concluded(
     tame = [c for c in pool[:15] if _sane(c, part)] + pool[15:]
     final = rows if len(rows.y) <= FITTED_ROWS else rows.some(np.arange(FITTED_ROWS))
     top = _final(tame[:15] or pool[:15], final, noise)
+    if not any(exact(c.fit, final) for c in top[:1]) and not run.over:
+        top = with_simple_exponents(sorted(top, key=lambda c: c.score), final)
     names = run.table.names.columns
     top = [with_oddities(c, len(list(oddities(c.fit, final, names)))) for c in top]
-    top = ranked(top, final.X)
+    top = best_of_each_law(ranked(top, final.X))
     if exact(top[0].fit, final):
         top = _made_exact(run, top, part, final, noise)
     best = top[0]
-    evidence = _evidence(run, best, rows, searched, held, reduced)
+    evidence = _evidence(run, best, rows, searched, held, looked.reduced)
     trusted = best.template is None or holds(best.template, data_of(run.table, part), evidence)
     verdict = graded(
         top, final, _mean_score(run, final, noise), trusted=trusted, stopped=run.stopped,
@@ -138,7 +172,7 @@ def _concluded(
         top = [*_final(run.candidates[:1], final, noise), *top]
     if is_constant(rows.y):
         verdict = Verdict(Grade.ESTABLISHED, ())
-    weighed = Weighed(top, final, verdict, compared, tame[15:], outliers.tolist())
+    weighed = Weighed(top, final, verdict, looked.compared, tame[15:], outliers.tolist())
     return assembled(run.table, weighed, evidence, provenance={})
 
 
@@ -407,25 +441,58 @@ def _satisfied(run: Run, rows: Rows, noise: NoiseShape) -> bool:
     return fits(tame[0], rows, _mean_score(run, rows, noise))
 
 
-def _without_outliers(run: Run, rows: Rows) -> tuple[Rows, Indices]:
-    """The rows less those that do not belong to the best named law, or to a smooth curve."""
-    few = rows.X.shape[1] <= FEW_COLUMNS
-    found = None
-    if few:
-        noise = possible_noise(rows, run.options.noise_model)[0]
-        _textbook(run, rows, noise, (1, 2))
-        tried = ranked(_best(run.candidates, 12), rows.X)[:12]
-        run.candidates.clear()
-        scored = []
-        for candidate in tried:
-            out = robust(candidate.fit.form, rows, noise, QUICK)
-            kept = np.flatnonzero(~out)
-            fit = refitted(candidate.fit, rows.some(kept), 40)
-            if fit is not None and out.mean() <= 0.25:
-                # a row that is left out is paid for, or the wildest form would leave out most
-                scored.append((replace(candidate, fit=fit).score + 12.0 * out.sum(), out))
-        scored = [(s * 1.0, o) for s, o in scored]
-        found = min(scored, key=lambda t: t[0])[1] if scored else None
-    if found is None or not found.any():
-        return rows, np.zeros(0, dtype=int)
-    return rows.some(np.flatnonzero(~found)), np.flatnonzero(found)
+# -- rows that do not belong to the rest
+
+
+def _spoilt(run: Run, rows: Rows) -> Outliers:
+    """Rows to leave out before the search: far from the best named law, or from a surrogate."""
+    none = np.zeros(len(rows.y), dtype=bool)
+    if is_constant(rows.y):
+        return none
+    if rows.X.shape[1] > FEW_COLUMNS:
+        return far_from_surrogate(reduced_table(run, rows, None))
+    noise = possible_noise(rows, run.options.noise_model)[0]
+    _textbook(run, rows, noise, (1, 2))
+    tried = ranked(_best(run.candidates, _ROBUST), rows.X)[:_ROBUST]
+    run.candidates.clear()
+    found = []
+    for candidate in tried:
+        if wild(candidate.fit, rows):  # a pole beside a row explains any outlier
+            continue
+        out = robust(candidate.fit.form, rows, noise, QUICK)
+        fit = refitted(candidate.fit, rows.some(np.flatnonzero(~out)), 40)
+        if fit is not None and out.mean() <= _MOST_SPOILT:
+            score = replace(candidate, fit=fit).score + price_of_outliers(rows, int(out.sum()))
+            found.append((score, out))
+    return min(found, key=lambda pair: pair[0])[1] if found else none
+
+
+def _far_from_the_laws(run: Run, rows: Rows, out: Outliers, looked: _Looked) -> Outliers:
+    """Rows far from the law that is most probable without them; as before if none fits the rest."""
+    part = looked.rows.some(looked.searched)
+    tried = ranked(list(refits(_best(run.candidates, _ROBUST), part, looked.noise)), part.X)
+    found = []
+    for candidate in tried[:_ROBUST]:
+        if not candidate.fit.form.expression.has(*candidate.fit.form.inputs):
+            continue
+        far = far_from_law(candidate.fit, rows, out)
+        if far is not None and far[0].mean() <= _MOST_SPOILT:
+            price = price_of_outliers(rows, int(far[0].sum()))
+            found.append((replace(candidate, fit=far[1]).score + price, far[0]))
+    return min(found, key=lambda pair: pair[0])[1] if found else out
+
+
+def _looked_again(run: Run, rows: Rows, looked: _Looked, search: bool) -> _Looked:
+    """The candidates on other rows, and those of a new search there if one is wanted."""
+    before = _best(run.candidates, _WEIGHED)[1:]
+    run.candidates.clear()
+    if search and time.monotonic() < run.options.after(0.5):
+        run.report("again, without the outliers")
+        looked = _looked(run, rows)
+    else:
+        searched, held = split(len(rows.y), run.options.seed)
+        reduced = reduced_table(run, rows.some(searched), None)
+        looked = replace(looked, rows=rows, searched=searched, held=held, reduced=reduced)
+        _constant(run, rows.some(searched), looked.noise)
+    run.candidates += list(refits(before, rows.some(looked.searched), looked.noise))
+    return looked

@@ -7,6 +7,7 @@ import sympy as sp
 from rational_anova.discovery import Grade, discover
 from rational_anova.discovery.catalogue import catalogue, find
 from rational_anova.discovery.claims import (
+    best_of_each_law,
     catalogued,
     chosen_noise,
     freed,
@@ -17,7 +18,9 @@ from rational_anova.discovery.claims import (
     ranked,
     weights,
     wild,
+    with_simple_exponents,
 )
+from rational_anova.discovery.claims._exponents import exponents
 from rational_anova.discovery.claims._smooth import residual_gain, smooth_deviance
 from rational_anova.discovery.claims._tests import lack_of_fit, neighbours, outer_part, stability
 from rational_anova.discovery.fitting import QUICK, THOROUGH, Form, NoiseShape, Rows, fitted
@@ -141,6 +144,77 @@ def test_exponents_are_set_free():
     (free,) = freed(template)
     assert len(free.parameters) == 2
     assert list(freed(Template.of(sp.Float(2.0) * x**2))) == []
+
+
+def powers(exponent, level, seed=0):
+    rng = np.random.default_rng(seed)
+    s = np.linspace(1, 5, 60)
+    curve = 2 * s**exponent - 60
+    return Rows(s[:, None], curve + level * np.std(curve) * rng.normal(size=len(s)))
+
+
+def best_exponent(name, rows):
+    found = with_simple_exponents([candidate(name, rows)], rows)
+    return best_of_each_law(ranked(found, rows.X))
+
+
+def test_an_exponent_that_may_be_simple_is_weighed_as_such():
+    (law,) = best_exponent("power law with offset", powers(4, 0.01, seed=1))
+    assert law.name == "power law with offset"
+    assert law.fit.numbers == 2
+    assert x**4 in law.fit.form.expression.atoms(sp.Pow)
+
+
+def test_simple_exponents_are_found_most_times_and_others_left_alone():
+    four, free = (
+        [
+            best_exponent("power law with offset", powers(exponent, 0.01, seed))[0].fit.numbers
+            for seed in range(12)
+        ]
+        for exponent in (4, 3.86)
+    )
+    assert four.count(2) >= 9  # in one table of twenty the interval does not have it
+    assert free == [3] * 12  # 3.86 +- 0.01 is not 4
+
+
+@pytest.mark.parametrize("exponent", ["3/4", "2/3"])
+def test_three_quarters_are_not_two_thirds(exponent):
+    rng = np.random.default_rng(0)
+    s = np.geomspace(0.01, 1000, 100)
+    y = 3.4 * s ** float(sp.Rational(exponent)) * np.exp(0.1 * rng.normal(size=len(s)))
+    rows, noise = Rows(s[:, None], y), NoiseShape("log-normal")
+    fit = fitted(Form.of("a*x**b", ["x"]), rows, noise, THOROUGH)
+    found = with_simple_exponents([named_candidate(fit, find("power law"))], rows)
+    (law,) = best_of_each_law(ranked(found, rows.X))
+    assert law.fit.form.expression == sp.Symbol("a") * x ** sp.Rational(exponent)
+
+
+def test_an_exponent_that_nothing_is_known_of_stays():
+    rows = powers(4, 3.0)
+    found = with_simple_exponents([candidate("power law with offset", rows)], rows)
+    assert len(found) == 1
+
+
+def test_what_is_an_exponent():
+    def of(text, *inputs):
+        return [p.name for p in exponents(Form.of(text, inputs))]
+
+    assert of("a*x**b*z**c", "x", "z") == ["b", "c"]
+    assert of("a*x**n/(k**n + x**n)", "x") == ["n"]
+    assert of("a*x**(1/n)", "x") == ["n"]
+    assert of("a*10**(x - p)", "x") == []
+    assert of("a*x**b + b", "x") == []
+
+
+@pytest.mark.slow
+def test_the_exponent_of_radiation():
+    rng = np.random.default_rng(1)
+    T = np.linspace(300, 900, 60)
+    P = 5.1e-10 * (T**4 - 300**4)
+    law = discover({"T": T}, P + 0.01 * np.std(P) * rng.normal(size=60), target="P")
+    assert law.equals("a*T**4 - b")
+    assert (law.name, len(law.parameters)) == ("power law with offset", 2)
+    assert all(p.meaning for p in law.parameters)
 
 
 def test_a_smooth_curve_is_no_worse_where_there_is_no_law():

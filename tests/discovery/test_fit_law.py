@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 import sympy as sp
 
-from rational_anova.discovery import Grade, fit_law
+from rational_anova.discovery import Grade, catalogue, fit_law
+from rational_anova.discovery.catalogue import recognised
 from rational_anova.symbols import parse
 
 X = np.linspace(0.2, 8, 40)
@@ -166,3 +167,36 @@ def test_puromycin_as_r_has_it():
     law = fit_law("Vm*conc/(K + conc)", treated, "rate")
     assert numbers(law) == pytest.approx({"Vm": 212.7, "K": 0.06412}, rel=1e-3)
     assert law.stderr == pytest.approx({"Vm": 6.947, "K": 0.00828}, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        ("top*x/(half + x)", "Michaelis-Menten"),
+        ("top/(1 + half/x)", "Michaelis-Menten"),
+        ("a*exp(-x/tau)", "exponential"),
+        ("b0 - b1*x", "line"),
+        ("a - a*exp(-k*x)", "saturating exponential"),
+        ("a*x**b + c*tanh(x)", ""),
+    ],
+)
+def test_a_form_of_the_catalogue_has_its_name(form, name):
+    law = fit_law(form, X, 2.5 * X / (0.8 + X) + 0.01 * np.cos(40 * X))
+    assert law.name == law.rivals[0].name == name
+    assert not name or law.is_(name)
+
+
+def test_numbers_that_a_named_law_cannot_have():
+    y = 2.5 * X / (12 - X) + 0.01 * np.cos(40 * X)
+    assert fit_law("a*x/(b + x)", X, y).name == ""  # km and vmax are positive
+
+
+def test_every_law_of_the_catalogue_is_recognised_under_other_names():
+    def own(form):
+        names = {sp.Symbol(p): sp.Symbol(f"q{k}") for k, p in enumerate(form.parameters)}
+        values = {q: 1.37 + 0.2 * k for k, q in enumerate(names.values())}
+        inputs = [sp.Symbol(name) for name in form.inputs]
+        return recognised(form.expression.xreplace(names), inputs, values)
+
+    lost = [f.name for f in catalogue() if len(f.parameters) <= 8 and own(f) is not f]
+    assert lost == ["constant"]  # no column is in it

@@ -11,6 +11,7 @@ from rational_anova.discovery.catalogue import catalogue, find
 from rational_anova.discovery.claims import (
     Grouped,
     exact_groups,
+    graded_groups,
     group_candidate,
     group_outliers,
     ranked_groups,
@@ -18,6 +19,7 @@ from rational_anova.discovery.claims import (
 from rational_anova.discovery.claims._groups import (
     group_lack_of_fit,
     group_neighbours,
+    group_outer_part,
     group_stability,
 )
 from rational_anova.discovery.claims._smooth import smooth_deviance, smooth_groups_deviance
@@ -181,6 +183,45 @@ def test_replicates_are_those_of_one_experiment():
     twice = data.some(np.repeat(np.arange(len(data.labels)), 2))
     twice.rows.y[:] += 0.02 * np.random.default_rng(3).normal(size=len(twice.labels))
     assert group_lack_of_fit(found(LINE, twice), twice) < 1e-6
+
+
+CUBIC = Form.of("a + b*S + c*S**2 + d*S**3", ["S"])
+
+
+def test_a_wrong_form_misses_the_outer_part():
+    data = grouped()
+    assert group_outer_part(found(MICHAELIS, data), data) > 0.01
+    assert group_outer_part(found(CUBIC, data), data) < 0.002
+    few = data.some(np.flatnonzero(data.rows.X[:, 0] < 1))
+    assert group_outer_part(found(MICHAELIS, few), few) is None
+
+
+def test_the_outer_part_of_right_forms_is_missed_by_chance_only():
+    chances = []
+    for seed in range(20):
+        table, v = saturation(0.05, seed=seed)
+        data = Grouped(Rows(table["S"][:, None], v), table["run"])
+        chances.append(group_outer_part(found(MICHAELIS, data), data))
+    assert sum(chance < 0.05 for chance in chances) <= 3
+    assert min(chances) > 0.002
+
+
+@pytest.mark.parametrize("noise", [NoiseShape("proportional"), NoiseShape("log-normal")])
+def test_the_outer_part_under_relative_noise(noise):
+    table, v = saturation(0.02, relative=True)
+    data = Grouped(Rows(table["S"][:, None], v), table["run"])
+    right, wrong = (fitted_groups(f, data.rows, data.labels, noise) for f in (MICHAELIS, CUBIC))
+    assert group_outer_part(right, data) > 0.01
+    assert group_outer_part(wrong, data) < 0.002
+
+
+def test_missing_the_outer_part_is_a_doubt():
+    data = grouped(noise=0.1)
+    power = group_candidate(found(Form.of("a*S**b", ["S"]), data))
+    astray = "Fitted to a part of the range, it misses the rest by more than its error."
+    assert astray in graded_groups([power], data, np.inf).doubts
+    right = group_candidate(found(MICHAELIS, data))
+    assert graded_groups([right], data, np.inf).grade is Grade.ESTABLISHED
 
 
 def test_the_choice_is_stable():

@@ -9,6 +9,7 @@ import sympy as sp
 from scipy import optimize, stats
 
 from rational_anova.discovery.law import Evidence, Law, Noise, Parameter, Sample, profile
+from rational_anova.discovery.law._errors import _root
 from rational_anova.symbols import Names
 
 a, b, x = sp.symbols("a b x")
@@ -230,3 +231,8 @@ def test_slopes_of_kinks():
     )  # fmt: skip
     _, high = law.predict_interval([3.0])
     assert high[0] - 7 == pytest.approx(T * math.hypot(0.2, 0.2))
+
+
+def test_an_end_that_depends_on_the_way_there():
+    assert _root(lambda distance: -1.0, 0.0, 2.0, 1.0) == 2.0
+    assert _root(lambda distance: distance - 1.5, 0.0, 2.0, 1.0) == pytest.approx(1.5)

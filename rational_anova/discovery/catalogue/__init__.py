@@ -4,3 +4,4 @@ from ._catalogue import catalogue as catalogue
 from ._catalogue import find as find
 from ._catalogue import read_forms as read_forms
 from ._form import NamedForm as NamedForm
+from ._recognise import recognised as recognised

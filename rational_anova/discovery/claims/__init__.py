@@ -5,7 +5,9 @@ from ._beyond import wild as wild
 from ._catalogued import catalogued as catalogued
 from ._catalogued import catalogued_groups as catalogued_groups
 from ._composed import composed as composed
+from ._exponents import best_of_each_law as best_of_each_law
 from ._exponents import freed as freed
+from ._exponents import with_simple_exponents as with_simple_exponents
 from ._grade import Verdict as Verdict
 from ._grade import exact as exact
 from ._grade import fits as fits
@@ -26,6 +28,9 @@ from ._noise import chosen_noise as chosen_noise
 from ._noise import possible_noise as possible_noise
 from ._noise import refits as refits
 from ._noise import spans_decades as spans_decades
+from ._outliers import far_from_law as far_from_law
+from ._outliers import far_from_surrogate as far_from_surrogate
+from ._outliers import price_of_outliers as price_of_outliers
 from ._tests import neighbours as neighbours
 from ._tests import outer_error as outer_error
 from ._tests import refitted as refitted

@@ -1,16 +1,22 @@
-"""Exponents set free: whether a power is what it was taken for."""
+"""Exponents set free, and set to simple numbers: whether a power is what it was taken for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import sympy as sp
 
+from ..fitting import Fit, Form, Rows, fitted
 from ..search import Template
+from ._weigh import NUMBER, Candidate
 
 _PLAIN = 2  # squares and inverse squares are as they are
+_LARGEST, _FINEST = 6, 4  # whole numbers, halves, thirds and quarters up to this
+_INTERVAL = 1.96  # standard errors on either side, 95%
+_TRIED = 5  # of the best candidates, those with a name
 
 
 def freed(template: Template) -> Iterator[Template]:
@@ -33,3 +39,94 @@ def freed(template: Template) -> Iterator[Template]:
         parameters=(*template.parameters, *new.values()),
         values=np.r_[template.values, [float(p.exp) for p in new]],
     )
+
+
+def with_simple_exponents(candidates: Sequence[Candidate], rows: Rows) -> list[Candidate]:
+    """The candidates, and the best named ones with exponents set to simple numbers.
+
+    A number is tried where the interval of the exponent has it; it is one number less, weighed as
+    any other candidate.
+    """
+    named = [c for c in candidates if c.named is not None and c.template is None][:_TRIED]
+    return [*candidates, *(new for c in named for new in _simpler(c, rows, exponents(c.fit.form)))]
+
+
+def best_of_each_law(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates without a law's further exponents: the same law is no rival of itself."""
+    kept: list[Candidate] = []
+    for candidate in candidates:
+        if not any(_other_exponents(candidate, other) for other in kept):
+            kept.append(candidate)
+    return kept
+
+
+def exponents(form: Form) -> list[sp.Symbol]:
+    """Parameters that are nothing but exponents, of a base with an input at least once."""
+    powers = form.expression.atoms(sp.Pow)
+    found = []
+    for p in form.parameters:
+        own = [e for e in powers if e.exp in (p, -p, 1 / p, -1 / p)]
+        elsewhere = form.expression.xreplace({e: sp.Dummy() for e in own}).has(p)
+        if any(e.base.has(*form.inputs) for e in own) and not elsewhere:
+            found.append(p)
+    return found
+
+
+def _simpler(candidate: Candidate, rows: Rows, free: Sequence[sp.Symbol]) -> Iterator[Candidate]:
+    """The candidate with some of the free exponents set to simple numbers, in every way."""
+    for k, symbol in enumerate(free):
+        for exact in _simple(candidate.fit, symbol):
+            new = _with_exponent(candidate, symbol, exact, rows)
+            if new is not None:
+                yield new
+                yield from _simpler(new, rows, free[k + 1 :])
+
+
+def _simple(fit: Fit, symbol: sp.Symbol) -> list[Fraction]:
+    """Simple numbers in the interval of an exponent; with 0, 1 and -1 it would be another law."""
+    place = fit.form.parameters.index(symbol)
+    value, error = float(fit.values[place]), float(np.sqrt(abs(fit.covariance[place, place])))
+    if not np.isfinite(error) or error > 0.5:  # any number will do, so that none is meant
+        return []
+    near = {Fraction(round(value * d), d) for d in range(1, _FINEST + 1)}
+    return sorted(
+        f
+        for f in near
+        if abs(float(f) - value) <= _INTERVAL * error
+        and abs(f) <= _LARGEST
+        and abs(f) not in (0, 1)
+    )
+
+
+def _with_exponent(
+    candidate: Candidate, symbol: sp.Symbol, exact: Fraction, rows: Rows
+) -> Candidate | None:
+    form, noise = candidate.fit.form, candidate.fit.noise
+    place = form.parameters.index(symbol)
+    number = sp.Rational(exact.numerator, exact.denominator)
+    fixed = Form(
+        form.expression.xreplace({symbol: number}),
+        form.inputs,
+        tuple(p for p in form.parameters if p != symbol),
+        {p: ends for p, ends in form.bounds.items() if p != symbol},
+        form.name,
+    )
+    values = np.delete(candidate.fit.values, place)
+    fit = fitted(fixed, rows, noise, values=values, polish=True)
+    if fit is None or not np.isfinite(fit.deviance):
+        return None
+    prior = candidate.prior - NUMBER + _written(exact)
+    return replace(candidate, fit=fit, prior=prior, general=candidate.general or form)
+
+
+def _written(number: Fraction) -> float:
+    """What it takes to write a number, in score: 2.4 for a fourth power, 4.9 for 3/4."""
+    return 1 + float(np.log(abs(number.numerator)) + 2 * np.log(number.denominator))
+
+
+def _other_exponents(a: Candidate, b: Candidate) -> bool:
+    """Return whether two candidates are one form that differs by what its exponents are set to."""
+    if a.general is None and b.general is None:
+        return False
+    both = [c.general or c.fit.form for c in (a, b)]
+    return bool(both[0].expression == both[1].expression)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._core.types import Array
 from .._thresholds import (
+    ASTRAY,
     COMPARABLE,
     EXACT,
     MOST_OF_IT,
@@ -21,14 +22,25 @@ from .._thresholds import (
     UNLIKELY,
 )
 from ..catalogue import NamedForm
-from ..fitting import CONSTANT, GIVEN, Fit, GroupedFit, NoiseShape, Rows, deviations, fitted_groups
+from ..fitting import (
+    CONSTANT,
+    GIVEN,
+    LOG_NORMAL,
+    Fit,
+    GroupedFit,
+    NoiseShape,
+    Rows,
+    deviations,
+    fitted_groups,
+    inverse_gram,
+)
 from ..law import Grade
 from ..search import small_sample
 from ._beyond import wild
 from ._grade import Verdict
 from ._noise import EVIDENCE, shares
 from ._smooth import smooth_groups_deviance, some_rows
-from ._tests import lack_of_fit, neighbours, shape_left
+from ._tests import VAGUE, lack_of_fit, missed_by_chance, neighbours, shape_left
 from ._weigh import PRIOR, Candidate, named_candidate, weights
 
 _CLOSE = 4  # rivals that the choice is repeated among
@@ -295,6 +307,104 @@ def group_lack_of_fit(found: GroupedFit, data: Grouped) -> float | None:
     return lack_of_fit(typical_fit(found), rows, found.numbers)
 
 
+def group_outer_part(found: GroupedFit, data: Grouped) -> float | None:
+    """Probability of the misses on either end of the experiments, predicted from their rest.
+
+    As `outer_part`, with the third of the rows at an end of each experiment and the numbers of all
+    fitted together. Experiments whose own numbers the rest does not fix are not predicted. None for
+    few rows, or if none can be.
+    """
+    form = found.form
+    used = [i for i, s in enumerate(form.inputs) if form.expression.has(s)]
+    if not used or found.rows < max(12, 3 * found.numbers + 3):
+        return None
+    known = []
+    for column in used:
+        for end in (1, -1):
+            outer = _ends(data, end * data.rows.X[:, column])
+            inner = np.setdiff1d(np.arange(found.rows), outer)
+            if len(outer) and len(inner) > found.numbers + 3:
+                chance = _outer_chance(found, data.some(inner), data.some(outer))
+                known += [] if chance is None else [chance]
+    return min(min(known) * len(known), 1.0) if known else None
+
+
+def _ends(data: Grouped, column: Array) -> Array:
+    """The third of the rows of each experiment with the largest values."""
+    thirds = [
+        chosen[np.argsort(column[chosen], kind="stable")][len(chosen) - len(chosen) // 3 :]
+        for chosen in data.places.values()
+    ]
+    return np.sort(np.concatenate(thirds))
+
+
+def _outer_chance(found: GroupedFit, inner: Grouped, outer: Grouped) -> float | None:
+    part = refitted_groups(found, inner, found.noise)
+    if part is None:
+        return None
+    typical = inner.rows.typical
+    with np.errstate(all="ignore"):
+        unit = inverse_gram(_misses(part, inner, typical)[1])
+        fixed = _fixed(part, unit)
+        chosen = np.flatnonzero([g in fixed for g in outer.labels.tolist()])
+        if not len(chosen):
+            return None
+        miss, J = _misses(part, outer.some(chosen), typical)
+    scale = max(part.scale, 1e-300)
+    return missed_by_chance(miss, J, unit, scale, part.rows - part.numbers)
+
+
+def _fixed(part: GroupedFit, unit: Array) -> set[str]:
+    """Experiments all of whose numbers are known to 30%, so that errors are linear."""
+    errors = part.scale * np.sqrt(np.abs(np.diag(unit)))
+    good = set()
+    for k, group in enumerate(part.groups):
+        own = errors[_places(part, k)]
+        if (own <= VAGUE * np.abs(part.values[k])).all():
+            good.add(group)
+    return good
+
+
+def _places(found: GroupedFit, group: int) -> Array:
+    """Where the numbers of an experiment stand among all: first what is shared, then each own."""
+    shared, own = list(found.shared), list(found.own)
+    return np.array(
+        [
+            shared.index(p.name)
+            if p.name in shared
+            else len(shared) + group * len(own) + own.index(p.name)
+            for p in found.form.parameters
+        ],
+        dtype=int,
+    )
+
+
+def _misses(found: GroupedFit, data: Grouped, typical: float) -> tuple[Array, Array]:
+    """What is left over of rows in units of the noise, and its slopes in all numbers.
+
+    Args:
+        found: the fit.
+        data: rows of its experiments.
+        typical: size of the target that a floor of the noise is relative to.
+    """
+    number = {g: k for k, g in enumerate(found.groups)}
+    count = len(found.shared) + len(found.groups) * len(found.own)
+    miss, slopes = np.empty(len(data.labels)), np.zeros((len(data.labels), count))
+    for group, chosen in data.places.items():
+        k, rows = number[group], data.rows.some(chosen)
+        values = found.values[k]
+        said, J = found.form.value(rows.X, values), found.form.jacobian(rows.X, values)
+        if found.noise.model == LOG_NORMAL:
+            left, spread = np.log(rows.y) - np.log(said), said
+        else:
+            noise = replace(found.noise, floor=found.noise.floor * typical / rows.typical)
+            spread = deviations(rows, said, noise, found.form, values)
+            left = (rows.y - said) / spread
+        miss[chosen] = left
+        slopes[np.ix_(chosen, _places(found, k))] = J / spread[:, None]
+    return miss, slopes
+
+
 def group_stability(candidates: Sequence[GroupCandidate], data: Grouped) -> float:
     """How often the first is chosen again with an experiment left out (rows, if there are few)."""
     won = total = 0
@@ -338,6 +448,9 @@ def _doubts(
     lack = group_lack_of_fit(best.found, data)
     if lack is not None and lack < UNLIKELY:
         yield f"Replicates scatter less than it misses them (probability {lack:.1g})."
+    outer = group_outer_part(best.found, data)
+    if outer is not None and outer < ASTRAY:
+        yield "Fitted to a part of the range, it misses the rest by more than its error."
     for name in _mixed_signs(best.found):
         yield f"{name} is positive in some groups and negative in others."
     if stopped:

@@ -14,7 +14,7 @@ from ._smooth import residual_gain, some_rows
 from ._weigh import Candidate, with_fit
 
 RESAMPLES = 24
-_VAGUE = 0.3  # relative error of a number that is hardly known
+VAGUE = 0.3  # relative error of a number that is hardly known
 _LEFT_OUT = 0.2  # of the rows, at each resample
 
 
@@ -149,7 +149,7 @@ def _predicted(fit: Fit, inner: Rows, outer: Rows) -> float | None:
     if part is None or not np.isfinite(part.covariance).all():
         return None
     errors = np.sqrt(np.abs(np.diag(part.covariance)))
-    if (errors > _VAGUE * np.abs(part.values)).any():
+    if (errors > VAGUE * np.abs(part.values)).any():
         return None  # the part does not determine the numbers, and errors are not linear
     with np.errstate(all="ignore"):
         said = part.predict(outer.X)
@@ -159,15 +159,29 @@ def _predicted(fit: Fit, inner: Rows, outer: Rows) -> float | None:
         else:
             spread = deviations(outer, said, fit.noise, part.form, part.values)
             miss, J = (outer.y - said) / spread, J / spread[:, None]
-    if not (np.isfinite(miss).all() and np.isfinite(J).all()):
-        return None
     scale = max(part.scale, 1e-300)
-    total = np.eye(len(miss)) + J @ (part.covariance / scale**2) @ J.T
+    return missed_by_chance(miss, J, part.covariance / scale**2, scale, len(inner.y) - fit.numbers)
+
+
+def missed_by_chance(
+    miss: Array, J: Array, covariance: Array, scale: float, free: int
+) -> float | None:
+    """Return the probability of so large misses of rows that a fit has not seen; None if unknown.
+
+    Args:
+        miss: of each row, in units of the noise.
+        J: slopes of what is predicted in the numbers, in these units (rows, numbers).
+        covariance: of the numbers, with noise of one unit.
+        scale: of the noise, as the fit has it.
+        free: rows less numbers of the fit.
+    """
+    if not all(np.isfinite(a).all() for a in (miss, J, covariance)):
+        return None
+    total = np.eye(len(miss)) + J @ covariance @ J.T
     try:
         square = float(miss @ np.linalg.solve(total, miss)) / scale**2
     except np.linalg.LinAlgError:
         return None
-    free = len(inner.y) - fit.numbers
     return float(stats.f.sf(square / len(miss), len(miss), free))
 
 

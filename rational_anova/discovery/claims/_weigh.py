@@ -10,7 +10,7 @@ import sympy as sp
 
 from ..._core.types import Array
 from ..catalogue import NamedForm
-from ..fitting import Fit
+from ..fitting import Fit, Form
 from ..search import Template, small_sample, written
 
 # Minus twice the log of the prior probability, stated and not fitted: laws that every textbook has
@@ -35,12 +35,14 @@ class Candidate:
         prior: minus twice the log of its prior probability.
         named: its entry in the catalogue, if it has one.
         template: its template of the search, if it comes from there.
+        general: the named form, where some of its exponents were set to simple numbers.
     """
 
     fit: Fit
     prior: float
     named: NamedForm | None = None
     template: Template | None = None
+    general: Form | None = None
 
     @property
     def name(self) -> str:

@@ -19,6 +19,7 @@ from ._fit import Rows as Rows
 from ._fit import deviations as deviations
 from ._fit import evaluated_fit as evaluated_fit
 from ._fit import fitted as fitted
+from ._fit import inverse_gram as inverse_gram
 from ._fit import robust as robust
 from ._form import Form as Form
 from ._form import evaluated as evaluated

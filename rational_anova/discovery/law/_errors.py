@@ -264,12 +264,12 @@ def _end(fit: _Fit, best: Array, k: int, step: float, least: float, rise: float)
 
 
 def _root(above: Callable[[float], float], inner: float, outer: float, step: float) -> float:
-    # other parameters may have been stuck on the way out, so that the ends are looked at again
-    if above(inner) > 0:
+    if above(inner) > 0:  # other parameters were stuck on the way out
         return inner
-    if above(outer) < 0:
+    try:
+        root: float = optimize.brentq(above, inner, outer, xtol=_TOLERANCE * step, rtol=1e-12)
+    except ValueError:  # ... or they were stuck at the far end, and are not any more
         return outer
-    root: float = optimize.brentq(above, inner, outer, xtol=_TOLERANCE * step, rtol=1e-12)
     return root
 
 

@@ -15,6 +15,8 @@ from ._solver import solve as solve
 from ._stages import lifts as lifts
 from ._stages import null_space as null_space
 from ._stages import rational_terms as rational_terms
+from ._surrogate import Basis as Basis
+from ._surrogate import definite as definite
 from ._template import Data as Data
 from ._template import Template as Template
 from ._template import simple_cost as simple_cost

@@ -130,11 +130,13 @@ def stages(
             yield "lifts", lifts(over, ("y",), deadline, forbidden)
     if parts:
         yield "varying coefficients", lambda: by_coefficients(table, search.share(0.6), depth)
+    rare = [n for n in LINKS if n not in USUAL]
+    if r == 2:  # a third of the time that rates take
+        yield "lifts", lifts(table, rare, deadline, forbidden)
     if r <= 2:
         for family in scanned_rates(table, USUAL[:4], deadline, forbidden):
             yield "rates", family
-    rare = [n for n in LINKS if n not in USUAL]
-    if r <= 4:
+    if r in (1, 3, 4):
         yield "lifts", lifts(table, list(LINKS) if r > 2 else rare, deadline, forbidden)
 
 
