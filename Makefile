@@ -80,6 +80,7 @@ experiments: $(READY)
 	$(BIN)/python -m experiments.measurements.nist
 	$(BIN)/python -m experiments.measurements.textbook
 	$(BIN)/python -m experiments.measurements.curves
+	$(BIN)/python -m experiments.measurements.curves --fresh
 	$(BIN)/python -m experiments.measurements.curves_peers
 	$(BIN)/python -m experiments.measurements.smooth
 	$(BIN)/python -m experiments.measurements.coverage
