@@ -81,6 +81,7 @@ _FEW = 3  # numbers of a named law that fits, beside which no formula without a 
 _CONTENT = 3.0  # seconds that the search gets once a named law fits
 _ROBUST = 12  # candidates that outliers are looked for with
 _MOST_SPOILT = 0.25  # of the rows
+_SURROGATE_SPOILT = 0.05  # ... by a surrogate alone
 Outliers = NDArray[np.bool_]  # True for the rows to be left out
 
 
@@ -468,7 +469,11 @@ def _spoilt(run: Run, rows: Rows) -> Outliers:
 
 
 def _far_from_the_laws(run: Run, rows: Rows, out: Outliers, looked: _Looked) -> Outliers:
-    """Rows far from the law that is most probable without them; as before if none fits the rest."""
+    """Rows far from the law that is most probable without them.
+
+    If no law fits the rest, those that are far from the surrogate; but none where these are many,
+    since then the surrogate is poor.
+    """
     part = looked.rows.some(looked.searched)
     tried = ranked(list(refits(_best(run.candidates, _ROBUST), part, looked.noise)), part.X)
     found = []
@@ -479,7 +484,9 @@ def _far_from_the_laws(run: Run, rows: Rows, out: Outliers, looked: _Looked) -> 
         if far is not None and far[0].mean() <= _MOST_SPOILT:
             price = price_of_outliers(rows, int(far[0].sum()))
             found.append((replace(candidate, fit=far[1]).score + price, far[0]))
-    return min(found, key=lambda pair: pair[0])[1] if found else out
+    if not found:
+        return out if out.mean() <= _SURROGATE_SPOILT else np.zeros_like(out)
+    return min(found, key=lambda pair: pair[0])[1]
 
 
 def _looked_again(run: Run, rows: Rows, looked: _Looked, search: bool) -> _Looked:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,9 +16,10 @@ from ._tests import refitted
 _ROW = 12.0  # score of a row that is left out, with a target of spread one
 _FAR = 4.5  # robust standard deviations from a law, as in `robust`
 _ROUGH = 5.0  # ... from a surrogate, which misses some rows by more than noise
+_FINE = 8.0  # ... from a fine one, which the rows at the edges hold alone
 _TAIL = 3.0  # beyond lie three of a thousand normal rows ...
 _HEAVY = 0.015  # ... and if more of them than this do, the formula is wrong and not the rows
-_MOST = 0.1  # of the rows: more are the surrogate's own misses
+_MOST = 0.1  # of the rows may be far from a surrogate
 _TERMS, _DEGREE = 100, 6  # of a surrogate that few rows must not bend, at most
 _NEIGHBOURS = 31  # rows that a deviation is estimated from
 _ROUNDS = 20
@@ -38,7 +40,8 @@ def far_from_surrogate(table: ReducedTable) -> Array:
     """Rows that are far from a smooth surrogate which they cannot bend, True (rows,).
 
     A miss is compared with those of rows where the surrogate says nearly the same, since noise may
-    grow with the target. None are named if many would be: then the surrogate is poor.
+    grow with the target. A tenth of the rows may go: without noise the surrogate's own misses are
+    among them, which a law brings back.
     """
     n, r = table.U.shape
     best: tuple[float, Array] | None = None
@@ -54,8 +57,35 @@ def far_from_surrogate(table: ReducedTable) -> Array:
                     best = level, said
     if best is None:
         return np.zeros(n, dtype=bool)
-    far = _in_deviations(np.abs(table.y - best[1]), np.abs(best[1])) > _ROUGH
-    return far if far.mean() <= _MOST else np.zeros(n, dtype=bool)
+    far = _in_deviations(np.abs(table.y - best[1]), np.abs(best[1]))
+    worst = np.argsort(-far, kind="stable")[: int(_MOST * n)]
+    out = np.zeros(n, dtype=bool)
+    out[worst] = far[worst] > _ROUGH
+    return _sharpened(table, out)
+
+
+def _sharpened(table: ReducedTable, out: Array) -> Array:
+    """Rows that are far, and those far from the finer surrogate that the others allow.
+
+    They go few at a time, since one that is spoilt bends it for its neighbours.
+    """
+    n = len(out)
+    kept = np.flatnonzero(~out)
+    while n - len(kept) < _MOST * n:
+        part = replace(
+            table, y=table.y[kept], U=table.U[kept], f=table.f[kept], weight=table.weight[kept],
+            importance=None,
+        )  # fmt: skip
+        surrogate = part.fitted(min(_TERMS, n // 6)).surrogate
+        if surrogate is None:
+            break
+        far = _in_deviations(np.abs(surrogate.left_out()), np.abs(surrogate.values()))
+        worst = np.argsort(-far, kind="stable")[: max(1, n // 50)]
+        spoilt = worst[far[worst] > _FINE]
+        if not len(spoilt):
+            break
+        kept = np.delete(kept, spoilt)
+    return ~np.isin(np.arange(n), kept)
 
 
 def _unbent(A: Array, y: Array, known: Array | None = None) -> Array:

@@ -134,9 +134,9 @@ class Surrogate:
         self.basis, self.f, self.target = basis, f, target
         self.sign = -1.0 if target != "y" and f[0] < 0 else 1.0
         forward, slope = TARGETS[target][:2]
-        scale = weight / np.maximum(slope(self.sign * f), 1e-300)
+        self.scale = weight / np.maximum(slope(self.sign * f), 1e-300)
         self.loo, self.coefficients = leave_one_out(
-            basis.columns() * scale[:, None], forward(self.sign * f) * scale
+            basis.columns() * self.scale[:, None], forward(self.sign * f) * self.scale
         )
 
     def _seen(self, order: Sequence[int] | None = None) -> Array:
@@ -162,6 +162,12 @@ class Surrogate:
     def values(self) -> Array:
         """The surrogate's f on the rows."""
         return self._inverse(0)
+
+    def left_out(self) -> Array:
+        """What is missed of f on each row by the surrogate of the others, nearly."""
+        Q = np.linalg.qr(self.basis.columns() * self.scale[:, None])[0]
+        leverage = np.einsum("ij,ij->i", Q, Q)
+        return np.asarray((self.f - self.values()) / np.clip(1 - leverage, 1e-3, None))
 
     def _slopes(self) -> Array:
         """Slopes of what is fitted, (n, r)."""
