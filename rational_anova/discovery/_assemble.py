@@ -126,16 +126,26 @@ def _numbers(
     """Template, parameters and covariance: named as in the form, else c0, c1, ... as read."""
     if best.template is not None:
         return _searched(best, known)
-    form, errors = best.fit.form, np.sqrt(np.abs(np.diag(best.fit.covariance)))
-    meanings = list(best.named.parameters.values()) if best.named is not None else []
-    if best.named is not None and len(meanings) != len(form.parameters):  # an exponent is fixed
-        meanings = [best.named.parameters.get(p.name, "") for p in form.parameters]
-    meanings = meanings or [""] * len(form.parameters)
-    parameters = tuple(
-        Parameter(p.name, float(v), float(e), meaning=m)
-        for p, v, e, m in zip(form.parameters, best.fit.values, errors, meanings, strict=True)
-    )
-    return _with_given(form.expression, parameters, best.fit.covariance, known)
+    whole, exact = best.general or best.fit, dict(best.exact)
+    errors = np.sqrt(np.abs(np.diag(whole.covariance)))
+    form, at = whole.form, {p: k for k, p in enumerate(best.fit.form.parameters)}
+    meanings = [] if best.named is None else list(best.named.parameters.values())
+    covariance = np.zeros((len(errors), len(errors)))
+    where = [k for k, p in enumerate(form.parameters) if p in at]
+    covariance[np.ix_(where, where)] = best.fit.covariance
+    parameters = []
+    for k, p in enumerate(form.parameters):
+        meaning = meanings[k] if len(meanings) == len(form.parameters) else ""
+        if p in exact:
+            parameters.append(
+                Parameter(p.name, float(exact[p]), float(errors[k]), exact[p], meaning=meaning)
+            )
+        else:
+            error = float(np.sqrt(abs(covariance[k, k])))
+            parameters.append(
+                Parameter(p.name, float(best.fit.values[at[p]]), error, meaning=meaning)
+            )
+    return _with_given(form.expression, tuple(parameters), covariance, known)
 
 
 def _with_given(

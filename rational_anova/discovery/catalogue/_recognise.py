@@ -40,7 +40,7 @@ def recognised(
         True
     """
     used = [s for s in inputs if expression.has(s)]
-    if not used or not 0 < len(values) <= _MOST:
+    if len(used) not in (1, 2) or not 0 < len(values) <= _MOST:
         return None
     for written in _writings(expression):
         plain, ways = _normal(written, tuple(values))

@@ -74,13 +74,20 @@ def oddities(fit: Fit, rows: Rows, names: Sequence[str]) -> Iterator[str]:
             place = x[far & ~inside][np.argmin(np.abs(x[far & ~inside] - np.median(x)))]
             yield f"Just outside of the data it runs away, near {names[column]} = {place:.3g}."
             continue
-        turn = _turn(x, said, inside)
+        turn = _turn(x, said, _inner(x, rows.X[:, column]))
         if turn is not None:
-            yield f"Just outside of the data it turns, at {names[column]} = {turn:.3g}."
+            yield f"It turns at the end of the data, at {names[column]} = {turn:.3g}."
+
+
+def _inner(x: Array, seen: Array) -> Array:
+    """Points among the rows but the first and the last: no turn is seen by one row alone."""
+    places = np.unique(seen)
+    low, high = (places[1], places[-2]) if len(places) > 4 else (places[0], places[-1])
+    return np.asarray((x >= low) & (x <= high))
 
 
 def _turn(x: Array, said: Array, inside: Array) -> float | None:
-    """Where a curve that rises or falls all over the rows turns right outside, if it does."""
+    """Where a curve that rises or falls all over the rows turns at their end, if it does."""
     slope = np.diff(said)
     within = inside[1:] & inside[:-1]
     if not within.any() or not ((slope[within] >= 0).all() or (slope[within] <= 0).all()):

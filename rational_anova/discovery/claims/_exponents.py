@@ -116,7 +116,10 @@ def _with_exponent(
     if fit is None or not np.isfinite(fit.deviance):
         return None
     prior = candidate.prior - NUMBER + _written(exact)
-    return replace(candidate, fit=fit, prior=prior, general=candidate.general or form)
+    return replace(
+        candidate, fit=fit, prior=prior, general=candidate.general or candidate.fit,
+        exact=(*candidate.exact, (symbol, number)),
+    )  # fmt: skip
 
 
 def _written(number: Fraction) -> float:
@@ -128,5 +131,5 @@ def _other_exponents(a: Candidate, b: Candidate) -> bool:
     """Return whether two candidates are one form that differs by what its exponents are set to."""
     if a.general is None and b.general is None:
         return False
-    both = [c.general or c.fit.form for c in (a, b)]
-    return bool(both[0].expression == both[1].expression)
+    both = [(c.general or c.fit).form.expression for c in (a, b)]
+    return bool(both[0] == both[1])

@@ -120,6 +120,8 @@ def _against(best: Candidate, rows: Rows, trusted: bool) -> Iterator[str]:
         yield "What it leaves over is no noise: rows beside each other are missed alike."
     if best.named is None and fit.numbers > len(rows.y) / 4:
         yield f"It has {fit.numbers} fitted numbers on {len(rows.y)} rows."
+    elif best.named is None and fit.numbers > FEW_NUMBERS and rows.X.shape[1] <= _SMOOTH_COLUMNS:
+        yield f"It has {fit.numbers} fitted numbers and no name: so many follow any curve."
 
 
 def over_smooth(best: Candidate, rows: Rows) -> float | None:

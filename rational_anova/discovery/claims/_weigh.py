@@ -10,7 +10,7 @@ import sympy as sp
 
 from ..._core.types import Array
 from ..catalogue import NamedForm
-from ..fitting import Fit, Form
+from ..fitting import Fit
 from ..search import Template, small_sample, written
 
 # Minus twice the log of the prior probability, stated and not fitted: laws that every textbook has
@@ -35,14 +35,16 @@ class Candidate:
         prior: minus twice the log of its prior probability.
         named: its entry in the catalogue, if it has one.
         template: its template of the search, if it comes from there.
-        general: the named form, where some of its exponents were set to simple numbers.
+        general: the fit with free exponents, where some were set to simple numbers.
+        exact: these, by their symbols.
     """
 
     fit: Fit
     prior: float
     named: NamedForm | None = None
     template: Template | None = None
-    general: Form | None = None
+    general: Fit | None = None
+    exact: tuple[tuple[sp.Symbol, sp.Rational], ...] = ()
 
     @property
     def name(self) -> str:

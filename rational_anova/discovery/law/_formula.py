@@ -217,7 +217,9 @@ class Formula:
             else to_digits(p.value, p.stderr / 10.0**more, digits + more)
             for p in self.parameters
         }
-        return substitute(self.template, values)
+        # numbers of the form itself, such as 273.15, as they were written
+        written = {f: sp.Float(repr(float(f)), 15) for f in self.template.atoms(sp.Float)}
+        return substitute(self.template, {**written, **values})
 
     @cached_property
     def complexity(self) -> int:
