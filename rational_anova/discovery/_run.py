@@ -14,7 +14,7 @@ from .._core.callbacks import Progress
 from .._core.types import Array
 from ..tables import Table
 from ._assemble import written_formula
-from ._thresholds import SEARCHED_ROWS
+from ._thresholds import COMPARED_ROWS, SEARCHED_ROWS
 from .catalogue import NamedForm
 from .claims import Candidate, relative_error
 from .fitting import Fit, Rows
@@ -117,6 +117,14 @@ def split(n: int, seed: int) -> tuple[Indices, Indices]:
     held = order[: n // 7] if n >= 50 else order[:0]
     rest = order[len(held) :]
     return np.sort(rest[:SEARCHED_ROWS]), np.sort(held)
+
+
+def thinned(rows: Rows) -> Rows:
+    """Some of many rows, for what hundreds of forms are compared on."""
+    n = len(rows.y)
+    if n <= COMPARED_ROWS:
+        return rows
+    return rows.some(np.sort(np.random.default_rng(0).permutation(n)[:COMPARED_ROWS]))
 
 
 def data_of(table: Table, rows: Rows, weight: Array | None = None) -> Data:

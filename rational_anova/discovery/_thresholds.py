@@ -12,6 +12,7 @@ EXACT = 1e-10  # an error that no approximation of few terms reaches by chance
 ROUNDING = 1e-13  # below this, errors are not told apart: a thousand roundings of float64
 
 # -- rows
+COMPARED_ROWS = 400  # that named laws and models of the noise are compared on
 SEARCHED_ROWS = 3000  # that the search looks at
 FITTED_ROWS = 20000  # that the numbers of the law are fitted to
 FEW_ROWS = 40  # below, many laws fit as well, so that all stages are looked at
@@ -38,6 +39,7 @@ NULL_SPACE_TERMS = 160  # columns of a null space
 SCAN_ROWS = 200  # that the scan of rates looks at
 SCAN_KEPT = {1: 3, 2: 6, 3: 4}  # supports of each size that are refined
 SCAN_PROMISING = 120  # supports whose rates are sharpened
+NO_NOISE = 1e-7  # leave-one-out error of a surrogate below which rows have no noise
 PATIENCE = 5.0  # seconds for simpler laws, once one at the level of the noise is there
 
 # -- numbers

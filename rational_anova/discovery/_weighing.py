@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..tables import Table
 from ._assemble import Weighed, assembled
-from ._run import Indices, Options, Run, data_of, is_constant, reduced_table, split
+from ._run import Indices, Options, Run, data_of, is_constant, reduced_table, split, thinned
 from ._thresholds import COMPACT, EXACT, FEW_COLUMNS, FITTED_ROWS, FREE_NUMBERS, NEIGHBOURS
 from .claims import (
     NUMBER,
@@ -124,11 +124,17 @@ def _looked(run: Run, rows: Rows) -> _Looked:
     reduced = reduced_table(run, part, None)
     _constant(run, part, noise)  # however short the time, there is a candidate
     noisy = few and not is_constant(part.y) and reduced.fitted().loo > _NOISY
+    laws: list[Template] = []
     if noisy:
         run.attempt(lambda: _textbook(run, part, noise, (1, 2)))
-        noise, compared = _noise(run, part)
-    laws: list[Template] = []
-    run.attempt(lambda: laws.extend(_searched(run, part, noise, noisy)))
+        plain, (noise, compared) = noise, _noise(run, part)
+        # of formulas that do not fit the noise cannot be told, unless it is plain to see
+        sure = noise == plain or spans_decades(part) or _satisfied(run, part, noise)
+        seen = noise if sure else plain
+        run.attempt(lambda: laws.extend(_searched(run, part, seen, True)))
+        noise, compared = (noise, compared) if sure else _noise(run, part)
+    else:
+        run.attempt(lambda: laws.extend(_searched(run, part, noise, False)))
     if not few:
         noise, compared = _noise(run, part)
         if noise.model not in (CONSTANT, GIVEN) and time.monotonic() < options.after(0.5):
@@ -136,7 +142,7 @@ def _looked(run: Run, rows: Rows) -> _Looked:
             run.attempt(lambda: laws.extend(_searched(run, part, noise, False)))
     if table.X.shape[1] == 1 and not _simple(run, part, noise):
         run.attempt(lambda: _composed(run, part, noise))
-        if noisy:  # of a formula that does not fit the noise cannot be told
+        if noisy:
             noise, compared = _noise(run, part)
     if noisy and not _satisfied(run, part, noise):
         run.attempt(lambda: _textbook(run, part, noise, (3,)))
@@ -244,7 +250,8 @@ def _stage(best: Candidate) -> str:
 
 
 def _textbook(run: Run, rows: Rows, noise: NoiseShape, levels: Sequence[int]) -> None:
-    """Add the named laws of some levels."""
+    """Add the named laws of some levels; of many rows, some tell as much."""
+    rows = thinned(rows)
     wanted = [f for f in run.options.forms if f.common in levels]
     run.report("named laws" if 3 not in levels else "rare laws")
     alone = _alone(reduced_table(run, rows, None))
@@ -408,6 +415,7 @@ def _first(candidates: Sequence[Candidate], count: int) -> list[Candidate]:
 
 
 def _noise(run: Run, rows: Rows) -> tuple[NoiseShape, dict[str, float]]:
+    rows = thinned(rows)
     models = possible_noise(rows, run.options.noise_model)
     top = [c for c in _best(run.candidates, 6)[1:] if _sane(c, rows)][:8]
     top = _first(top, 3)
@@ -435,6 +443,7 @@ def _satisfied(run: Run, rows: Rows, noise: NoiseShape) -> bool:
     """Return whether a law is exact, a named one fits, or nothing at all is to be found."""
     if any(exact(c.fit, rows) for c in run.candidates):
         return True
+    rows = thinned(rows)
     top = ranked(list(refits(_best(run.candidates, 6), rows, noise)), rows.X)[:6]
     tame = [c for c in top if c.named is not None and _sane(c, rows)]
     if not tame:

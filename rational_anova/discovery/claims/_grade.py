@@ -171,8 +171,9 @@ def _doubts(
         yield "A smooth curve of no given form comes near to it, with this noise and these rows."
     if stable < STABLE:
         yield f"With a fifth of the rows left out it is chosen in {100 * stable:.0f}% of the cases."
+    few = rows.X.shape[1] <= _SMOOTH_COLUMNS
     if neighbours(best.fit, rows) > NEIGHBOURS or (
-        len(rows.y) <= 2000 and shape_left(best.fit, rows) > RESIDUAL_SHAPE
+        few and shape_left(best.fit, rows) > RESIDUAL_SHAPE
     ):
         yield "What it leaves over has a shape."
     lack = lack_of_fit(best.fit, rows)

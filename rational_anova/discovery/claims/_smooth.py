@@ -11,14 +11,14 @@ from ..fitting import LOG_NORMAL, NoiseShape, Rows, deviations
 
 _LENGTHS = np.geomspace(0.03, 10, 22)  # of the range of an input
 _RATIOS = np.geomspace(1e-10, 30, 45)  # variance of the noise over that of the curve
-_MOST = 300  # rows
+_MOST = 200  # rows
 
 
 def smooth_deviance(rows: Rows, noise: NoiseShape) -> float:
     """Minus twice the log evidence of a Gaussian process, its three numbers charged for.
 
     Two kernels are tried, smooth and less so, of one length for all inputs; a line is always part
-    of the curve. Up to 300 rows; infinite for none.
+    of the curve. Up to 200 rows; infinite for none.
     """
     goal, spread, volume = _goal(rows, noise)
     best = min(_evidence(kernel, goal, spread) for kernel in _kernels(rows.X))

@@ -10,7 +10,7 @@ import numpy as np
 import sympy as sp
 
 from .._route import LinearIn, Linked, Separated
-from .._thresholds import DEEPEST, EXACT, PATIENCE
+from .._thresholds import DEEPEST, EXACT, NO_NOISE, PATIENCE
 from ._candidate import Candidate
 from ._judge import adequate, constant, finished, judged, polished, settled
 from ._rates import scanned_rates
@@ -98,12 +98,18 @@ def solve(table: ReducedTable, search: Search, depth: int = 0) -> list[Template]
             if not patient and adequate(pool, found, noise):
                 # a law at the noise: others may be simpler, but not better, so no long search
                 patient = True
-                search.hurry(PATIENCE if depth == 0 else PATIENCE / 3)
+                search.hurry(_patience(depth, noise))
             if search.over:
                 break
         if search.over or patient:
             break
     return finished(pool, found, search.data, search.forbidden)
+
+
+def _patience(depth: int, noise: float) -> float:
+    """Seconds for other laws; without noise a law that is not exact is not at the end."""
+    seconds = PATIENCE if depth == 0 else PATIENCE / 3
+    return 4 * seconds if noise < NO_NOISE else seconds
 
 
 def stages(
