@@ -128,13 +128,16 @@ def stages(
         yield "links", lambda: hidden(table, search.share(0.5), depth)
     if parts:
         yield "parts", lambda: separated(table, search.share(0.6), depth)
+    clear = noise < 1e-5  # then coefficients are sharp, and quicker to see than lifts
+    if parts and clear:
+        yield "varying coefficients", lambda: by_coefficients(table, search.share(0.6), depth)
     if r <= 2:
         yield "lifts", lifts(table, USUAL, deadline, forbidden)
     if r == 1 and not definite(table.U[:, 0]) and (table.U[:, 0] != 0).all():
         for k in (2, 1):  # no negative powers of what changes sign: the target takes them
             over = table.divided(table.U[:, 0] ** -k, table.variables[0] ** -k)
             yield "lifts", lifts(over, ("y",), deadline, forbidden)
-    if parts:
+    if parts and not clear:
         yield "varying coefficients", lambda: by_coefficients(table, search.share(0.6), depth)
     rare = [n for n in LINKS if n not in USUAL]
     if r == 2:  # a third of the time that rates take
