@@ -23,6 +23,7 @@ from .claims import (
     catalogued,
     chosen_noise,
     composed,
+    distinct,
     exact,
     far_from_law,
     far_from_surrogate,
@@ -79,6 +80,7 @@ _NEAR = 12.0  # in score: what exact numbers may bring
 _NEARLY = 3.0  # times the error of a curve of both columns: that of one alone, to be looked at
 _FEW = 3  # numbers of a named law that fits, beside which no formula without a name is looked for
 _CONTENT = 3.0  # seconds that the search gets once a named law fits
+_SPARE = 3  # rows more than numbers, at least: else a curve goes through all of them
 _ROBUST = 12  # candidates that outliers are looked for with
 _MOST_SPOILT = 0.25  # of the rows
 _SURROGATE_SPOILT = 0.05  # ... by a surrogate alone
@@ -158,6 +160,7 @@ def _concluded(run: Run, looked: _Looked, outliers: Indices) -> Law:
     part = rows.some(searched)
     pool = ranked(list(refits(_best(run.candidates, _WEIGHED), part, noise)), part.X)
     pool = [c for c in pool if run.options.allowed(c.fit)] or pool
+    pool = [c for c in pool if c.fit.numbers <= len(part.y) - _SPARE] or pool[-1:]
     tame = [c for c in pool[:15] if _sane(c, part)] + pool[15:]
     final = rows if len(rows.y) <= FITTED_ROWS else rows.some(np.arange(FITTED_ROWS))
     top = _final(tame[:15] or pool[:15], final, noise)
@@ -178,7 +181,7 @@ def _concluded(run: Run, looked: _Looked, outliers: Indices) -> Law:
     if verdict.grade is Grade.NOTHING:  # then nothing is said but the mean
         top = [*_final(run.candidates[:1], final, noise), *top]
     if is_constant(rows.y):
-        verdict = Verdict(Grade.ESTABLISHED, ())
+        top, verdict = top[:1], Verdict(Grade.ESTABLISHED, ())
     weighed = Weighed(top, final, verdict, looked.compared, tame[15:], outliers.tolist())
     return assembled(run.table, weighed, evidence, provenance={})
 
@@ -210,9 +213,8 @@ def _made_exact(
             if exact(new.fit, rows) and new.template is short:
                 out.append(replace(new, named=candidate.named, prior=candidate.prior))
     found = [c for c in candidates if exact(c.fit, rows)]
-    return sorted([*out, *found], key=lambda c: (c.fit.numbers, c.prior)) + [
-        c for c in candidates if c not in found
-    ]
+    first = sorted([*out, *found], key=lambda c: (c.fit.numbers, c.prior))
+    return distinct([*first, *(c for c in candidates if c not in found)], rows.X)
 
 
 def _evidence(
@@ -251,20 +253,20 @@ def _stage(best: Candidate) -> str:
 
 def _textbook(run: Run, rows: Rows, noise: NoiseShape, levels: Sequence[int]) -> None:
     """Add the named laws of some levels; of many rows, some tell as much."""
-    rows = thinned(rows)
+    some = thinned(rows)
     wanted = [f for f in run.options.forms if f.common in levels]
     run.report("named laws" if 3 not in levels else "rare laws")
-    alone = _alone(reduced_table(run, rows, None))
+    alone = _alone(reduced_table(run, some, None))
     views = [noise]
-    if noise.model == CONSTANT and spans_decades(rows) and run.options.noise_model == "auto":
+    if noise.model == CONSTANT and spans_decades(some) and run.options.noise_model == "auto":
         views.append(NoiseShape(PROPORTIONAL))
     for view in views:
         found = catalogued(
-            wanted, rows, run.table.names.symbols, view, alone=alone,
+            wanted, some, run.table.names.symbols, view, alone=alone,
             forbidden=run.options.forbidden, over=lambda: run.over, told=run.glance,
         )  # fmt: skip
         run.counter.candidates += len(wanted)
-        run.candidates += found
+        run.candidates += found if some is rows else list(refits(found, rows, view))
 
 
 def _composed(run: Run, rows: Rows, noise: NoiseShape) -> None:
@@ -443,7 +445,6 @@ def _satisfied(run: Run, rows: Rows, noise: NoiseShape) -> bool:
     """Return whether a law is exact, a named one fits, or nothing at all is to be found."""
     if any(exact(c.fit, rows) for c in run.candidates):
         return True
-    rows = thinned(rows)
     top = ranked(list(refits(_best(run.candidates, 6), rows, noise)), rows.X)[:6]
     tame = [c for c in top if c.named is not None and _sane(c, rows)]
     if not tame:

@@ -39,6 +39,7 @@ from ._tests import undetermined as undetermined
 from ._weigh import NUMBER as NUMBER
 from ._weigh import PRIOR as PRIOR
 from ._weigh import Candidate as Candidate
+from ._weigh import distinct as distinct
 from ._weigh import formula as formula
 from ._weigh import named_candidate as named_candidate
 from ._weigh import ranked as ranked

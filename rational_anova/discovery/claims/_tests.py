@@ -69,14 +69,15 @@ def lack_of_fit(fit: Fit, rows: Rows, numbers: int | None = None) -> float | Non
 
 
 def undetermined(fit: Fit) -> bool:
-    """Return whether the rows leave half of the numbers open, two at least.
+    """Return whether the rows leave half of the numbers open, two at least, or some altogether.
 
-    Such a fit is one of endless many that are as good, mostly with parts that cancel.
+    Such a fit is one of endless many that are as good, mostly with parts that cancel, or the limit
+    of its form, which is another form.
     """
     with np.errstate(invalid="ignore"):
         errors = np.sqrt(np.abs(np.diag(fit.covariance)))
-    open_ = int(np.sum(~(errors < np.abs(fit.values))))
-    return open_ >= 2 and 2 * open_ >= fit.numbers
+    vague = int(np.sum(~(errors < np.abs(fit.values))))
+    return bool(np.isinf(errors).any()) or (vague >= 2 and 2 * vague >= fit.numbers)
 
 
 def refitted(fit: Fit, rows: Rows, steps: int = 15) -> Fit | None:

@@ -90,27 +90,57 @@ def with_oddities(candidate: Candidate, count: int) -> Candidate:
 def ranked(candidates: Sequence[Candidate], X: Array) -> list[Candidate]:
     """The candidates, the most probable first, each function once.
 
-    Of two ways to write one function with as many numbers the one with the better prior stays: a
-    tie goes to the named form.
+    Of two that say the same of the rows and, in one column, of what lies around them, the more
+    probable stays; a tie goes to the named form.
     """
     kept: list[Candidate] = []
     for candidate in sorted(candidates, key=lambda c: c.score):
+        same = [k for k, other in enumerate(kept) if _same(candidate, other, X)]
+        if not same:
+            kept.append(candidate)
+        elif _ties(candidate, kept[same[0]]):
+            kept[same[0]] = candidate
+    return sorted(kept, key=lambda c: c.score)
+
+
+def distinct(candidates: Sequence[Candidate], X: Array) -> list[Candidate]:
+    """The candidates in their order, each function once."""
+    kept: list[Candidate] = []
+    for candidate in candidates:
         if not any(_same(candidate, other, X) for other in kept):
             kept.append(candidate)
     return kept
 
 
+def _ties(named: Candidate, other: Candidate) -> bool:
+    """Return whether a named form is level with the same function without a name."""
+    return named.named is not None and other.named is None and named.score < other.score + _TIE
+
+
+_TIE = 6.0  # score by which numbers made exact may be ahead of the named law with free ones
+_FINER = 0.1  # of the noise: a difference that no number of rows of this kind shows
+_AROUND, _APART = 0.5, 0.02  # of the range of the input on either side; of that of the target
+
+
 def _same(a: Candidate, b: Candidate, X: Array) -> bool:
-    """Return whether two fits are one function, to a hundredth of what the rows can tell."""
-    if abs(a.fit.deviance - b.fit.deviance) > 0.05:
+    """Return whether two fits are one function, as far as anybody could tell."""
+    if abs(a.fit.deviance - b.fit.deviance) > 4.0:
         return False
     with np.errstate(all="ignore"):
         left, right = a.fit.predict(X), b.fit.predict(X)
-    size = np.abs(left).max() or 1.0
+    noise = a.fit.scale * (1.0 if a.fit.noise.model == "constant" else np.abs(left))
     apart = np.abs(left - right)
-    if a.fit.noise.model == "constant":
-        return bool((apart <= 0.003 * a.fit.scale + 1e-9 * size).all())
-    return bool((apart <= 0.003 * a.fit.scale * np.abs(left) + 1e-9 * size).all())
+    if bool((apart <= 0.003 * noise + 1e-9 * (np.abs(left).max() or 1.0)).all()):
+        return True
+    if X.shape[1] > 1 or not np.sqrt(np.mean((apart / noise) ** 2)) < _FINER:
+        return False
+    low, high = float(X.min()), float(X.max())
+    start = low - _AROUND * (high - low)
+    end = high + _AROUND * (high - low)
+    line = np.linspace(max(start, 0.5 * low) if low >= 0 else start, end, 200)[:, None]
+    with np.errstate(all="ignore"):
+        apart = np.abs(a.fit.predict(line) - b.fit.predict(line))
+    return bool((apart <= _APART * np.ptp(left)).all())
 
 
 def weights(candidates: Sequence[Candidate]) -> Array:

@@ -21,6 +21,7 @@ POISSON, GIVEN = "Poisson", "given"
 LOSSES = ("squares", "robust")
 MODELS = (CONSTANT, PROPORTIONAL, LOG_NORMAL, POISSON, GIVEN)
 _SMALL = 1e-3  # of the typical value: relative errors of smaller ones are not believed
+_BLIND = 1e-12  # of the largest singular value: directions that the rows do not see
 _OUTLIER = 4.5  # robust standard deviations; of 60 normal rows one in 2,500 tables
 
 
@@ -289,8 +290,14 @@ def inverse_gram(J: Array) -> Array:
         return np.full((J.shape[1], J.shape[1]), np.nan)
     norms = np.linalg.norm(J, axis=0)
     norms[norms == 0] = 1.0
-    inverse = np.linalg.pinv(J / norms, rcond=1e-14)
-    return np.asarray((inverse @ inverse.T) / np.outer(norms, norms))
+    _, sizes, turns = np.linalg.svd(J / norms, full_matrices=False)
+    known = sizes > _BLIND * sizes[0]
+    inverse = turns[known].T / sizes[known]
+    covariance = (inverse @ inverse.T) / np.outer(norms, norms)
+    # a parameter that can move without the rows noticing is not known at all
+    free = np.flatnonzero((turns[~known] ** 2).sum(0) > 1e-6)
+    covariance[free, free] = np.inf
+    return np.asarray(covariance)
 
 
 def robust(form: Form, rows: Rows, noise: NoiseShape, effort: Effort, seed: int = 0) -> Array:
