@@ -85,7 +85,7 @@ def assembled(table: Table, weighed: Weighed, evidence: Evidence, **more: Any) -
 
 def _sample(table: Table) -> Sample:
     kept = slice(None, _KEPT_ROWS)
-    part = [None if a is None else a[kept] for a in (table.sigma, table.groups)]
+    part = [None if a is None else a[kept] for a in (table.sigma, table.groups, table.x_sigma)]
     return Sample(table.X[kept], table.y[kept], *part)
 
 
@@ -104,6 +104,8 @@ def _profiled(law: Law, rows: Rows) -> Law:
     free = [p for p in law.parameters if p.exact is None and not p.given]
     if not free or len(free) > _PROFILED or len(rows.y) > _PROFILED_ROWS:
         return law
+    if rows.x_sigma is not None:  # squares of y alone are not what was minimised
+        return _wald(law)
     log = law.noise.model == "log-normal"
     weight = None
     if not log:
@@ -111,11 +113,21 @@ def _profiled(law: Law, rows: Rows) -> Law:
         weight = weight if np.isfinite(weight).all() else None
     found = profile(
         law.template, law.parameters, law.names, rows.X, rows.y, weight, log=log,
-        freedom=len(rows.y) - len(free),
+        freedom=len(rows.y) - len(free), known=weight is not None and law.noise.known,
     )  # fmt: skip
     ends = [found.get(p.name, (np.nan, np.nan)) for p in law.parameters]
     parameters = tuple(
         replace(p, low=low, high=high) for p, (low, high) in zip(law.parameters, ends, strict=True)
+    )
+    return replace(law, parameters=parameters)
+
+
+def _wald(law: Law) -> Law:
+    """The law with intervals by standard errors."""
+    ends = law.intervals(method="wald")
+    parameters = tuple(
+        replace(p, low=ends[p.name][0], high=ends[p.name][1]) if p.name in ends else p
+        for p in law.parameters
     )
     return replace(law, parameters=parameters)
 

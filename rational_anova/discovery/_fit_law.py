@@ -128,7 +128,9 @@ def fit_law(
         else:
             law = _fitted_law(whole, table, rows, noise_model, seed, start, outliers)
     options = {"form": form, "loss": loss, "noise_model": noise_model, "seed": seed}
-    law = replace(_with_name(law, whole), provenance=provenance(table, options))
+    law = replace(
+        _within_bounds(_with_name(law, whole), whole), provenance=provenance(table, options)
+    )
     return law if units is None else with_parameter_units(law, units, table)
 
 
@@ -166,6 +168,22 @@ def _with_name(law: Law, form: Form) -> Law:
         return law
     rivals = tuple(replace(r, name=named.name) if r.own else r for r in law.rivals)
     return replace(law, name=named.name, rivals=rivals)
+
+
+def _within_bounds(law: Law, form: Form) -> Law:
+    """The law with intervals that end at the bounds, and a doubt for what lies there."""
+    if not form.bounds:
+        return law
+    parameters, doubts = [], []
+    for p in law.parameters:
+        low, high = form.bounds.get(p.symbol, (-np.inf, np.inf))
+        near = 1e-6 * max(abs(p.value), p.stderr if np.isfinite(p.stderr) else 0.0)
+        end = next((e for e in (low, high) if abs(p.value - e) <= near), None)
+        if end is not None:
+            doubts.append(f"{p.name} lies at its bound {end:g}: without it the rows would go on.")
+        ends = np.clip([p.low, p.high], low, high).tolist()  # nan stays
+        parameters.append(replace(p, low=ends[0], high=ends[1]))
+    return replace(law, parameters=tuple(parameters), doubts=(*law.doubts, *doubts))
 
 
 def _refined(form: Form, rows: Rows, noise: NoiseShape, values: Any) -> Any:
@@ -260,11 +278,29 @@ def _with_left_side(table: Table, left: str) -> Table:
     return replace(table, y=values, target=left)
 
 
+def _check_free(free: Sequence[str], columns: Sequence[str], table: Table) -> None:
+    """Free names that were meant as something else: the target, or a column in other letters."""
+    target = Names([table.target]).symbols[0].name
+    for name in free:
+        if name == target:
+            raise ValueError(
+                f"the formula has {name!r}, which is the target; it may have the columns {columns} "
+                "and free names for its numbers"
+            )
+        near = [c for c in columns if c.casefold() == name.casefold()]
+        if near:
+            raise ValueError(
+                f"the formula has {name!r}, which is no column and would be a number to be fitted; "
+                f"for the column write {near[0]!r}, for a number use another name"
+            )
+
+
 def _form(
     right: str, table: Table, bounds: Mapping[str, Any] | None, fixed: Mapping[str, float] | None
 ) -> Form:
     columns = [s.name for s in table.names.symbols]
     free = [n for n in names_in(right) if n not in columns and n not in table.known]
+    _check_free(free, columns, table)
     for given, option in ((bounds, "bounds"), (fixed, "fixed")):
         for name in given or {}:
             if name not in free:
@@ -280,6 +316,11 @@ def _form(
             raise ValueError(f"bounds of {name!r} must be (low, high) with low < high, got {ends}")
         limits[name] = (low, high)
     known = {name: check.real(v, f"fixed[{name!r}]") for name, v in (fixed or {}).items()}
+    for name in {*known} & {*limits}:
+        if not limits[name][0] <= known[name] <= limits[name][1]:
+            raise ValueError(
+                f"{name!r} is fixed at {known[name]:g}, outside of its bounds {limits[name]}"
+            )
     form = Form.of(right, columns, bounds=limits, fixed={**known, **table.known})
     if not form.expression.has(*form.inputs):
         gone = {n: why for n, why in table.dropped.items() if n in names_in(right)}

@@ -196,6 +196,7 @@ def profile(
     *,
     log: bool = False,
     freedom: int | None = None,
+    known: bool = False,
 ) -> dict[str, Interval]:
     """Return an interval for each fitted parameter by profile likelihood.
 
@@ -213,6 +214,7 @@ def profile(
         level: of the intervals.
         log: whether logarithms of y were fitted.
         freedom: degrees of freedom; rows less parameters by default.
+        known: whether weights are one over deviations that were stated, not estimated.
     """
     weight = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
     fit = _Fit(template, parameters, names, X, y, weight, log)
@@ -224,7 +226,8 @@ def profile(
     least = float(np.sum(fit.residual(best) ** 2))
     t = float(stats.t.ppf(0.5 + level / 2, left))
     # what rounding leaves of an exact fit has no profile
-    noise = math.sqrt(max(least / left, 1e-28 * float(np.mean((weight * y) ** 2)), 1e-300))
+    variance = 1.0 if known else least / left
+    noise = math.sqrt(max(variance, 1e-28 * float(np.mean((weight * y) ** 2)), 1e-300))
     steps = [_step(parameters[n]) for n in places]
     return {
         name: (
@@ -290,7 +293,7 @@ def profile_of(law: Law, level: float) -> dict[str, Interval]:
         weights = 1 / deviation if usable else None
     return profile(
         law.template, law.parameters, law.names, X, y, weights, level,
-        log=log, freedom=freedom(law),
+        log=log, freedom=freedom(law), known=weights is not None and law.noise.known,
     )  # fmt: skip
 
 

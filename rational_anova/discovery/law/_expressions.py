@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 import sympy as sp
 from sympy.printing.str import StrPrinter
+
+from ...symbols import program
+
+_ALL_DIGITS = 16
+_SEEN = 0.01  # of what a formula spans on a box: a difference that a reader would see
 
 
 def substitute(expr: sp.Expr, values: Mapping[sp.Basic, sp.Basic]) -> sp.Expr:
@@ -46,6 +52,30 @@ def readable(expr: sp.Expr, digits: int = 6) -> str:
     """Write a formula with its floats rounded to so many digits."""
     floats = expr.atoms(sp.Float)
     return short(substitute(expr, {f: to_digits(float(f), math.nan, digits) for f in floats}))
+
+
+def readable_on(
+    expr: sp.Expr, symbols: Sequence[sp.Symbol], box: Sequence[tuple[float, float]], digits: int = 4
+) -> str:
+    """Write a formula with few digits, or as many as it takes to be the same on a box.
+
+    Example:
+        >>> x = sp.Symbol("x")
+        >>> readable_on((x - sp.Float(2450003.991)) ** 2, [x], [(2450000, 2450008)])
+        '(x - 2450004.0)**2'
+    """
+    low, high = np.array(box, dtype=float).reshape(-1, 2).T
+    points = low + np.linspace(0, 1, 41)[:, None] * (high - low)
+    for more in range(digits, _ALL_DIGITS):
+        shown = readable(expr, more)
+        rounded = substitute(
+            expr, {f: to_digits(float(f), math.nan, more) for f in expr.atoms(sp.Float)}
+        )
+        true, said = (program(symbols, [e])(*points.T)[0] for e in (expr, rounded))
+        apart, span = np.max(np.abs(true - said)), np.ptp(np.broadcast_to(true, len(points)))
+        if not apart > _SEEN * span:  # where neither has a value, nothing is to be compared
+            return shown
+    return shown
 
 
 def to_digits(value: float, stderr: float, digits: int) -> sp.Expr:

@@ -123,6 +123,22 @@ class Law(Formula):
         law: Law = records.load_kind(path, "law")
         return law
 
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the target for each row of X; nan or inf where the formula has no value.
+
+        Args:
+            X: (rows, columns) in the order of `names`, or a DataFrame with these columns. If the
+                law has experiments, and X the column that tells them apart, each row is predicted
+                with the numbers of its own; otherwise with those of a typical one.
+        """
+        if self.groups is None or self.groups.column not in getattr(X, "columns", ()):
+            return super().predict(X)
+        labels, out = np.asarray(X[self.groups.column]), np.empty(len(X))
+        for label in pd.unique(labels):
+            here = labels == label
+            out[here] = self.for_group(label).predict(X[here])
+        return out
+
     def rounded(self, digits: int = 6) -> sp.Expr:
         """Return the formula for reading: `digits` digits, or what the error bars support.
 

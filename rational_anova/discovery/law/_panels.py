@@ -52,6 +52,7 @@ class Rows:
         y: measured, (rows,).
         said: by the law, that of its group where there are several.
         sigma: standard errors of y, if known.
+        x_sigma: those of the inputs (rows, columns), if they have any.
         groups: the group of each row, if there are several.
         outliers: whether each row was taken for an outlier.
         total: how many rows there were before some were left out of the picture.
@@ -64,6 +65,7 @@ class Rows:
     groups: Array | None
     outliers: Array
     total: int
+    x_sigma: Array | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -271,7 +273,9 @@ class _Curve:
             return
         x, out = self.rows.X[:, self.place], self.rows.outliers
         bars = None if self.rows.sigma is None else self.rows.sigma[~out]
-        dots(axes, x[~out], self.points[~out], "measured", DATA, bars)
+        errors = self.rows.x_sigma
+        across = None if errors is None else errors[~out, self.place]
+        dots(axes, x[~out], self.points[~out], "measured", DATA, bars, across)
         if out.any():
             axes.plot(x[out], self.points[out], "x", color=BAD, label="outlier", zorder=5)
 
@@ -367,13 +371,16 @@ def limits(seen: Array, beyond: Array, log: bool) -> tuple[float, float]:
     return (math.exp(ends[0]), math.exp(ends[1])) if log else ends
 
 
-def dots(axes: Axes, x: Array, y: Array, name: str, colour: str, bars: Array | None = None) -> None:
-    """Draw measurements, smaller the more there are."""
+def dots(
+    axes: Axes, x: Array, y: Array, name: str, colour: str, bars: Array | None = None,
+    across: Array | None = None,
+) -> None:  # fmt: skip
+    """Draw measurements, smaller the more there are, with their errors, those of x across."""
     size = 5.0 if len(x) < 60 else 4.0 if len(x) < 250 else 3.0
-    if bars is not None:
+    if bars is not None or across is not None:
         axes.errorbar(
-            x, y, bars, fmt="o", color=colour, markersize=size - 1, elinewidth=0.8, label=name,
-            zorder=3,
+            x, y, bars, across, fmt="o", color=colour, markersize=size - 1, elinewidth=0.8,
+            label=name, zorder=3,
         )  # fmt: skip
         return
     clear = 0.9 if len(x) < 100 else 0.6

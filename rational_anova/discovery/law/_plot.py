@@ -62,7 +62,7 @@ def measured(
     if X is None:
         if data is None:
             return None
-        return _rows(law, data.X, data.y, data.sigma, data.groups)
+        return _rows(law, data.X, data.y, data.sigma, data.groups, data.x_sigma)
     outcome = _outcome(law, X, y)
     rows = rows_of(X, law.names.columns)
     if len(rows) != len(outcome):
@@ -98,7 +98,10 @@ def _group_column(law: Law, X: Any) -> Array | None:
     return np.asarray(table[law.groups.column])
 
 
-def _rows(law: Law, X: Array, y: Array, sigma: Array | None, groups: Array | None) -> Rows:
+def _rows(
+    law: Law, X: Array, y: Array, sigma: Array | None, groups: Array | None,
+    x_sigma: Array | None = None,
+) -> Rows:  # fmt: skip
     """Return the rows that are whole, at most some hundred, extremes and outliers among them."""
     said = law.predict(X) if groups is None else by_group(law, X, groups)
     out = np.zeros(len(y), dtype=bool)
@@ -113,6 +116,7 @@ def _rows(law: Law, X: Array, y: Array, sigma: Array | None, groups: Array | Non
     return Rows(
         X[kept], y[kept], said[kept], None if sigma is None else sigma[kept],
         None if groups is None else groups[kept], out[kept], total,
+        None if x_sigma is None else x_sigma[kept],
     )  # fmt: skip
 
 
@@ -126,10 +130,23 @@ def standardised(law: Law, rows: Rows) -> tuple[Array, bool]:
         sigma = rows.sigma
         if law.noise.model == "given" and sigma is None:
             return rows.y - rows.said, False
-        size = measurement_deviation(law, rows.said, sigma)
+        size = np.hypot(measurement_deviation(law, rows.said, sigma), _carried(law, rows))
         apart = (rows.y - rows.said) / size
     usable = np.isfinite(apart).all() and (size > 1e-9 * law.evidence.spread).all()
     return (apart, True) if usable else (rows.y - rows.said, False)
+
+
+def _carried(law: Law, rows: Rows) -> Array:
+    """Errors of the inputs as errors of the target, by the slope of the law."""
+    total = np.zeros(len(rows))
+    if rows.x_sigma is None:
+        return total
+    for column in range(rows.X.shape[1]):
+        step = np.zeros(rows.X.shape[1])
+        step[column] = 1e-4 * (float(np.ptp(rows.X[:, column])) or 1.0)
+        slope = (law.predict(rows.X + step) - law.predict(rows.X - step)) / (2 * step[column])
+        total += (slope * rows.x_sigma[:, column]) ** 2
+    return np.sqrt(total)
 
 
 # -- which plots

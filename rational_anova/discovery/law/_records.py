@@ -185,6 +185,11 @@ class Noise:
     floor: float = 0.0
     compared: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def known(self) -> bool:
+        """Whether deviations were stated, not estimated."""
+        return self.model == "given"
+
     def deviation(self, fitted: Array, sigma: Array | None = None) -> Array:
         """Return the standard deviation of a new measurement where the law has these values."""
         size = np.abs(np.asarray(fitted, dtype=float))
@@ -229,3 +234,4 @@ class Sample:
     y: Array
     sigma: Array | None = None
     groups: Array | None = None
+    x_sigma: Array | None = None

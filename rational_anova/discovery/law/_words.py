@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ._errors import fitted
-from ._expressions import readable, short
+from ._expressions import readable_on, short
 from ._records import Grade, Parameter, Rival
 
 if TYPE_CHECKING:
@@ -40,6 +40,13 @@ def percent(value: float) -> str:
     if 0.995 <= value < 10:
         return f"{100 * value:.0f}%"
     return f"{brief(100 * value)}%" if 1e-6 <= value < 10 else brief(value)
+
+
+def digits_for(value: float, error: float) -> int:
+    """Return how many digits a number needs to show two digits of its error; six at least."""
+    if not (math.isfinite(error) and error > 0 and value):
+        return 6
+    return min(max(math.floor(math.log10(abs(value))) - math.floor(math.log10(error)) + 2, 6), 16)
 
 
 def times(ratio: float) -> str:
@@ -94,7 +101,7 @@ def share(weight: float) -> str:
 
 def called(law: Law, rival: Rival) -> str:
     """Return a rival by name and formula, the latter if it is short enough."""
-    formula = f"{law.target} = {readable(rival.formula, 4)}"
+    formula = f"{law.target} = {readable_on(rival.formula, law.names.symbols, law.box)}"
     if rival.name:
         return f"{rival.name} ({formula})" if len(formula) <= _LONGEST else rival.name
     return formula if len(formula) <= _LONGEST else "a formula of the list of rivals"
@@ -164,10 +171,10 @@ def _claim(law: Law) -> str:
         return f"One of several: {_several(law, named)}."
     if law.grade is Grade.INTERPOLATION:
         return (
-            f"Interpolation: the formula follows the data with {counted(law.complexity)}, and says "
-            "no more than a smooth curve would."
+            f"Interpolation: the formula follows the data with {counted(law.complexity)}, and is "
+            "not to be taken for the law behind them."
         )
-    return f"Nothing: no formula predicts {law.target} better than its mean does."
+    return f"Nothing: {law.evidence.rows} rows with this scatter do not rule out the mean."
 
 
 def _several(law: Law, named: str) -> str:
@@ -244,6 +251,9 @@ def _numbers(law: Law) -> str:
     free = [law.parameters[n] for n in fitted(law.parameters)]
     if not free:
         return "all its numbers are exact" if law.parameters else ""
+    lost = [p.name for p in free if math.isinf(p.stderr)]
+    if lost:
+        return f"the rows do not determine {listed(lost)}: other values would do as well"
     known = [abs(p.stderr / p.value) if p.value else math.inf for p in free]
     if not all(map(math.isfinite, known)):
         return "the errors of some of its numbers are not known"
@@ -346,9 +356,11 @@ def _value(p: Parameter, bounds: tuple[float, float]) -> str:
     unit = f" {p.unit}" if p.unit else ""
     if p.given:
         return f"{p.value:.6g}{unit} given"
-    error = f"+- {brief(p.stderr)}" if math.isfinite(p.stderr) else "+- unknown"
-    interval = f"[{bounds[0]:.6g}, {bounds[1]:.6g}]"
-    return f"{p.value:.6g} {error}{unit} " + (
+    unknown = "+- any" if math.isinf(p.stderr) else "+- unknown"
+    error = f"+- {brief(p.stderr)}" if math.isfinite(p.stderr) else unknown
+    digits = digits_for(p.value, p.stderr)
+    interval = f"[{bounds[0]:.{digits}g}, {bounds[1]:.{digits}g}]"
+    return f"{p.value:.{digits}g} {error}{unit} " + (
         f"= {short(p.exact)}, exact" if p.exact is not None else interval
     )
 
@@ -393,7 +405,8 @@ def _rivals(law: Law) -> Iterator[str]:
 def _ranges(law: Law) -> Iterator[str]:
     for column, (low, high) in zip(law.names.columns, law.box, strict=True):
         unit = f" {law.units[column]}" if column in law.units else ""
-        yield f"range       {column}: {low:.6g} to {high:.6g}{unit}"
+        digits = digits_for(max(abs(low), abs(high)), (high - low) / 100)
+        yield f"range       {column}: {low:.{digits}g} to {high:.{digits}g}{unit}"
     if law.domain.certified:
         wider = f", for a box up to {law.domain.widest:.3g} times as wide"
         yield f"domain      proven{wider if law.domain.widest > 1.01 else ''}"
