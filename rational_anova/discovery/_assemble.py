@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from .. import __version__
 from .._core.types import Array
 from ..tables import Table
 from .claims import Candidate, Verdict, formula, relative_error, weights
@@ -278,3 +279,14 @@ def front(
         if entry is entries[0] or not kept or entry.error < 0.999 * min(e.error for e in kept):
             kept.append(entry)
     return tuple(kept)
+
+
+def provenance(table: Table, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the record of a law's making: version, rows, columns, options, notes on the table."""
+    return {
+        "version": __version__,
+        "rows": len(table.y),
+        "columns": list(table.names.columns),
+        "options": dict(options),
+        "notes": list(table.notes),
+    }

@@ -12,8 +12,8 @@ import numpy as np
 from .._core import checks as check
 from .._core.callbacks import Callback, checked, entered
 from ..tables import Table, prepare
+from ._assemble import provenance
 from ._grouped import discovered_groups
-from ._provenance import provenance
 from ._run import Options
 from ._weighing import discovered
 from .catalogue import catalogue, read_forms

@@ -14,9 +14,8 @@ from .._core import checks as check
 from .._core.callbacks import Callback, Progress, checked, entered
 from ..symbols import Names, names_in, parse
 from ..tables import Table, as_pandas, prepare
-from ._assemble import Weighed, assembled
+from ._assemble import Weighed, assembled, provenance
 from ._grouped import grouped_law
-from ._provenance import provenance
 from .catalogue import NamedForm, recognised
 from .claims import (
     Candidate,

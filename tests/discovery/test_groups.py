@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rational_anova.discovery._grouped import discovered_groups
-from rational_anova.discovery._weighing import Options
+from rational_anova.discovery._run import Options
 from rational_anova.discovery.catalogue import catalogue, find
 from rational_anova.discovery.claims import (
     Grouped,

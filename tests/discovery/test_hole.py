@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 from rational_anova.discovery import find
-from rational_anova.discovery._weighing import Options
+from rational_anova.discovery._run import Options
 from rational_anova.discovery.known import discovered_with_hole
 from rational_anova.discovery.known._hole import Hole, opened, told_apart
 from rational_anova.tables import prepare

@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 from rational_anova.discovery import Law, find, fit_law
-from rational_anova.discovery._weighing import Options
+from rational_anova.discovery._run import Options
 from rational_anova.discovery.dimensions import Unsound
 from rational_anova.discovery.known import discovered_with_units, with_parameter_units
 from rational_anova.discovery.known._restored import squares
