@@ -200,3 +200,46 @@ def test_every_law_of_the_catalogue_is_recognised_under_other_names():
 
     lost = [f.name for f in catalogue() if len(f.parameters) <= 8 and own(f) is not f]
     assert lost == ["constant"]  # no column is in it
+
+
+def test_stated_errors_hold_in_profiles():
+    t = np.linspace(0, 12, 40)
+    y = 1.2 + 4 * np.exp(-0.5 * t) + np.random.default_rng(1).normal(0, 0.05, 40)
+    widths = []
+    for sigma in (0.05, 0.2):
+        k = fit_law("c0 + c1*exp(-k*t)", {"t": t}, y, sigma=sigma).parameters[2]
+        assert k.high - k.low == pytest.approx(2 * 2.026 * k.stderr, rel=0.1)
+        widths.append(k.high - k.low)
+    assert widths[1] == pytest.approx(4 * widths[0], rel=0.1)
+
+
+def test_intervals_end_at_bounds_and_say_so():
+    t = np.linspace(0, 12, 40)
+    y = 1.2 + 4 * np.exp(-0.5 * t) + np.random.default_rng(1).normal(0, 0.05, 40)
+    law = fit_law("c0 + c1*exp(-k*t)", {"t": t}, y, bounds={"k": (0.6, None)})
+    assert law.parameters[2].low == 0.6
+    assert any("k lies at its bound 0.6" in doubt for doubt in law.doubts)
+
+
+@pytest.mark.parametrize(
+    ("form", "options", "message"),
+    [
+        ("a*C + b*t", {}, "'C', which is the target"),
+        ("a*T + b", {}, "none of the columns|for the column write 't'"),
+        ("a*T + b*t", {}, "for the column write 't'"),
+        ("a + k*t", {"fixed": {"k": -1}, "bounds": {"k": (0, None)}}, "outside of its bounds"),
+    ],
+)
+def test_names_that_were_meant_otherwise(form, options, message):
+    t = np.linspace(0, 12, 40)
+    with pytest.raises(ValueError, match=message):
+        fit_law(form, {"t": t}, 2 * t, target="C", **options)
+
+
+def test_rounded_formulas_say_what_the_law_says():
+    t = 2450000 + np.linspace(0, 8, 60)
+    y = 3 * np.exp(-((t - 2450004) ** 2) / 0.5)
+    law = fit_law("a*exp(-(t - m)**2/s)", {"t": t}, y + 0.01 * np.sin(40 * t))
+    shown = law.rounded(3)
+    said = [float(shown.subs("t", value)) for value in t]
+    assert np.max(np.abs(said - law.predict(t[:, None]))) < 0.05

@@ -3,8 +3,10 @@
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from rational_anova.discovery import fit_law
 from rational_anova.discovery._grouped import discovered_groups
 from rational_anova.discovery._run import Options
 from rational_anova.discovery.catalogue import catalogue, find
@@ -249,3 +251,16 @@ def test_one_group_is_one_smooth_curve():
     one, noise = smooth_deviance(part, NoiseShape()), NoiseShape()
     assert smooth_groups_deviance([part], noise) == pytest.approx(one)
     assert smooth_groups_deviance([part, part], noise) < 2 * one
+
+
+def test_rows_of_a_known_experiment_are_predicted_with_its_numbers():
+    rng = np.random.default_rng(0)
+    x = np.tile(np.linspace(0.1, 4, 20), 2)
+    run = np.repeat(["a", "b"], 20)
+    y = np.where(run == "a", 3.0, 5.0) * x / (0.7 + x) + rng.normal(0, 0.02, 40)
+    frame = pd.DataFrame({"x": x, "run": run})
+    law = fit_law("v*x/(k + x)", frame, y, by="run")
+    assert np.std(law.predict(frame) - y) < 0.04
+    assert np.std(law.predict(frame[["x"]]) - y) > 0.3
+    with pytest.raises(ValueError, match="no group 'c'"):
+        law.predict(frame.assign(run="c"))

@@ -25,8 +25,8 @@ _HALF = sp.Rational(1, 2)
 _OUTER = (-1, 0, _HALF, 1, 3 * _HALF, 2)  # powers of x before a function
 _INNER = (-1, _HALF, 1, 2, 3)  # powers of x inside of one
 _ROWS = 120  # that the grid looks at
-_KEPT = 30  # forms that are fitted
-_STEPS = 12
+_LOOKED_AT, _STEPS = 90, 6  # forms that are improved from the grid, and by how many steps
+_KEPT = 24  # of these, fitted
 
 
 @dataclass(frozen=True)
@@ -97,26 +97,19 @@ def composed(
                 score = _rough_score(whole, squares, len(some.y))
                 if score < found.get(whole, (np.inf, theta))[0]:
                     found[whole] = score, theta
-    out = []
-    for whole, (_, theta) in sorted(found.items(), key=lambda item: item[1][0])[:_KEPT]:
-        candidate = None if over() else _fitted(whole, theta, rows, symbol, noise)
-        if candidate is not None:
-            out.append(candidate)
-    return out
-
-
-def _fitted(
-    whole: sp.Expr, theta: Array, rows: Rows, symbol: sp.Symbol, noise: NoiseShape
-) -> Candidate | None:
-    form = _form(whole)
-    root = 1 / deviations(rows, np.abs(rows.y), noise)
-    start = improved(form, rows.X, rows.y, root, theta[None], _STEPS)
-    if not len(start.cost):
-        return None
-    fit = fitted(form.renamed([symbol]), rows, noise, values=start.values(form))
-    if fit is None or not np.isfinite(fit.deviance):
-        return None
-    return composed_candidate(fit)
+    started = []
+    for whole, (_, theta) in sorted(found.items(), key=lambda item: item[1][0])[:_LOOKED_AT]:
+        # the grid is coarse: a step or two tell more
+        start = improved(_form(whole), some.X, some.y, root, theta[None], _STEPS)
+        if len(start.cost) and not over():
+            score = _rough_score(whole, float(start.cost[0]), len(some.y))
+            started.append((score, _form(whole), start.values(_form(whole))))
+    fits = (
+        fitted(form.renamed([symbol]), rows, noise, values=values)
+        for _, form, values in sorted(started, key=lambda item: item[0])[:_KEPT]
+        if not over()
+    )
+    return [composed_candidate(f) for f in fits if f is not None and np.isfinite(f.deviance)]
 
 
 _LINEAR, _NONLINEAR = sp.symbols("a d"), sp.symbols("b c")
