@@ -65,7 +65,7 @@ def exponents(form: Form) -> list[sp.Symbol]:
     powers = form.expression.atoms(sp.Pow)
     found = []
     for p in form.parameters:
-        own = [e for e in powers if e.exp in (p, -p, 1 / p, -1 / p)]
+        own = [e for e in powers if (e.exp / p).is_Rational or (e.exp * p).is_Rational]
         elsewhere = form.expression.xreplace({e: sp.Dummy() for e in own}).has(p)
         if any(e.base.has(*form.inputs) for e in own) and not elsewhere:
             found.append(p)
@@ -83,19 +83,26 @@ def _simpler(candidate: Candidate, rows: Rows, free: Sequence[sp.Symbol]) -> Ite
 
 
 def _simple(fit: Fit, symbol: sp.Symbol) -> list[Fraction]:
-    """Simple numbers in the interval of an exponent; with 0, 1 and -1 it would be another law."""
+    """The one whole number in the interval of an exponent, else its one simple fraction.
+
+    Where there are several, the rows do not tell which is meant, and none is taken. With 0, 1 and
+    -1 it would be another law.
+    """
     place = fit.form.parameters.index(symbol)
     value, error = float(fit.values[place]), float(np.sqrt(abs(fit.covariance[place, place])))
     if not np.isfinite(error) or error > 0.5:  # any number will do, so that none is meant
         return []
-    near = {Fraction(round(value * d), d) for d in range(1, _FINEST + 1)}
-    return sorted(
-        f
-        for f in near
-        if abs(float(f) - value) <= _INTERVAL * error
-        and abs(f) <= _LARGEST
-        and abs(f) not in (0, 1)
-    )
+    low, high = value - _INTERVAL * error, value + _INTERVAL * error
+    inside = {
+        Fraction(n, d)
+        for d in range(1, _FINEST + 1)
+        for n in range(int(np.ceil(low * d)), int(np.floor(high * d)) + 1)
+    }
+    whole = [f for f in inside if f.denominator == 1]
+    found = whole or list(inside)
+    if len(found) != 1 or abs(found[0]) > _LARGEST or abs(found[0]) in (0, 1):
+        return []
+    return found
 
 
 def _with_exponent(
