@@ -111,12 +111,12 @@ def textbook_tables() -> Iterator[Cells]:
         ]  # fmt: skip
 
 
-def curves() -> Iterator[Cells]:
+def curves(file: str = "curves") -> Iterator[Cells]:
     yield [
         "forms", "noise", "first, where BIC can tell", "first, of all", "first or level",
         "wrongly established", "established", "failed", "seconds: median, longest",
     ]  # fmt: skip
-    rows = rows_of("curves")
+    rows = rows_of(file)
     for (named, noise), some in sorted(by(rows, "named", "noise").items(), reverse=True):
         yield [_KINDS[named], noise, *_of_curves(some)]
     if rows:
@@ -273,6 +273,7 @@ TABLES: dict[str, Callable[[], Iterator[Cells]]] = {
     "measurements_textbook": textbook,
     "measurements_textbook_tables": textbook_tables,
     "measurements_curves": curves,
+    "measurements_curves_fresh": lambda: curves("curves_fresh"),
     "measurements_curves_peers": curves_peers,
     "measurements_smooth": smooth,
     "measurements_coverage": coverage,
