@@ -16,7 +16,7 @@ else:
 
 _NEEDED = ("name", "formula")
 _KEYS = ("name", "aliases", "field", "formula", "inputs", "holds", "parameters", "positive",
-         "common")  # fmt: skip
+         "common", "called")  # fmt: skip
 
 
 def forms_of(text: str, source: str) -> tuple[NamedForm, ...]:

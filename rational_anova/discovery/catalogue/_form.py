@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -30,6 +30,8 @@ class NamedForm:
         aliases: its other names.
         positive: parameters that make sense only if they are positive.
         common: 1 if every textbook has it, 2 if those of its field do, 3 if it is rare.
+        called: beginnings of the names that its input goes by, for a form that makes sense in one
+            unit only, such as temperatures in Celsius; on other columns it is less probable.
 
     Example:
         >>> form = NamedForm("bleaching", "a + b*exp(-t/tau)", inputs=("t",), positive=("tau",))
@@ -48,11 +50,12 @@ class NamedForm:
     aliases: tuple[str, ...] = ()
     positive: tuple[str, ...] = ()
     common: int = 1
+    called: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for key in ("name", "formula", "field", "holds"):
             _text(getattr(self, key), key, self)
-        for key in ("inputs", "aliases", "positive"):
+        for key in ("inputs", "aliases", "positive", "called"):
             object.__setattr__(self, key, _texts(getattr(self, key), key, self))
         if self.common not in (1, 2, 3) or isinstance(self.common, bool):
             raise self._error(f"common must be 1 (every textbook has it), 2 or 3 (rare), "
@@ -68,6 +71,18 @@ class NamedForm:
         """The formula in plain symbols, one for each input and each parameter."""
         names = (*self.inputs, *self.parameters)
         return parse(self.formula, {name: sp.Symbol(name) for name in names})
+
+    def expects(self, columns: Sequence[str]) -> bool:
+        """Return whether the form may be looked for on columns of these names.
+
+        Example:
+            >>> form = NamedForm("melting", "a*exp(-b/(x + 273.15))", called=("temp", "t"))
+            >>> form.expects(["Temperature"]), form.expects(["dose"])
+            (True, False)
+        """
+        if not self.called:
+            return True
+        return any(c.casefold().startswith(n) for c in columns for n in self.called)
 
     def on(self, *columns: str, taken: Collection[str] = ()) -> NamedForm:
         """Return the form with columns in the place of its inputs.

@@ -67,7 +67,7 @@ def catalogued(
                 continue
             fit = _fitted(_form(named), named, rows.columns(columns), noise, GLANCE)
             if fit is not None:
-                glanced = named_candidate(fit, named)
+                glanced = named_candidate(fit, named, [symbols[k].name for k in columns])
                 looked.append((glanced, named, columns))
                 told(glanced, partial(_on_columns, glanced, symbols, columns))
     looked.sort(key=lambda item: item[0].score)

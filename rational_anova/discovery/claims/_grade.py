@@ -144,6 +144,9 @@ def _level_with(candidates: Sequence[Candidate]) -> Candidate | None:
     mine = best.score - best.prior
     for other in candidates[1:]:
         few = other.fit.numbers <= best.fit.numbers
+        inputs = [s.name for s in other.fit.form.inputs]
+        if other.named is not None and not other.named.expects(inputs):
+            continue  # a law of temperatures, and this is none
         if few and other.score - other.prior < mine + ROWS_ALONE:
             return other
     return None

@@ -59,10 +59,11 @@ class Candidate:
         return float(self.fit.deviance + k * np.log(n) + few + self.prior)
 
 
-def named_candidate(fit: Fit, named: NamedForm) -> Candidate:
-    """A form of the catalogue."""
+def named_candidate(fit: Fit, named: NamedForm, columns: Sequence[str] = ()) -> Candidate:
+    """A form of the catalogue, on columns of these names if they are known."""
     level = USERS_OWN if named.field == "own" else PRIOR[named.common]
-    return Candidate(fit, level + _numbers(fit), named)
+    strange = ODD if columns and not named.expects(columns) else 0.0
+    return Candidate(fit, level + strange + _numbers(fit), named)
 
 
 def searched_candidate(fit: Fit, template: Template) -> Candidate:
@@ -132,6 +133,8 @@ def _same(a: Candidate, b: Candidate, X: Array) -> bool:
     apart = np.abs(left - right)
     if bool((apart <= 0.003 * noise + 1e-9 * (np.abs(left).max() or 1.0)).all()):
         return True
+    if a.named is not None and b.named is not None:
+        return False  # two laws, though these rows show one curve
     if X.shape[1] > 1 or not np.sqrt(np.mean((apart / noise) ** 2)) < _FINER:
         return False
     low, high = float(X.min()), float(X.max())
