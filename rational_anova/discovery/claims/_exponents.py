@@ -16,6 +16,7 @@ from ._weigh import NUMBER, Candidate
 _PLAIN = 2  # squares and inverse squares are as they are
 _LARGEST, _FINEST = 6, 4  # whole numbers, halves, thirds and quarters up to this
 _INTERVAL = 1.96  # standard errors on either side, 95%
+_WIDEST = 0.15  # half of an interval that has a whole number by chance in three of ten cases
 _TRIED = 5  # of the best candidates, those with a name
 
 
@@ -83,26 +84,21 @@ def _simpler(candidate: Candidate, rows: Rows, free: Sequence[sp.Symbol]) -> Ite
 
 
 def _simple(fit: Fit, symbol: sp.Symbol) -> list[Fraction]:
-    """The one whole number in the interval of an exponent, else its one simple fraction.
+    """A whole number in the interval of an exponent, or a simple fraction.
 
-    Where there are several, the rows do not tell which is meant, and none is taken. With 0, 1 and
-    -1 it would be another law.
+    The interval must be so narrow that hardly any number would be in it by chance: whole numbers
+    lie apart by one, fractions by a twelfth. With 0, 1 and -1 it would be another law.
     """
     place = fit.form.parameters.index(symbol)
     value, error = float(fit.values[place]), float(np.sqrt(abs(fit.covariance[place, place])))
-    if not np.isfinite(error) or error > 0.5:  # any number will do, so that none is meant
-        return []
-    low, high = value - _INTERVAL * error, value + _INTERVAL * error
-    inside = {
-        Fraction(n, d)
-        for d in range(1, _FINEST + 1)
-        for n in range(int(np.ceil(low * d)), int(np.floor(high * d)) + 1)
-    }
-    whole = [f for f in inside if f.denominator == 1]
-    found = whole or list(inside)
-    if len(found) != 1 or abs(found[0]) > _LARGEST or abs(found[0]) in (0, 1):
-        return []
-    return found
+    half = _INTERVAL * error
+    for finest, widest in ((1, _WIDEST), (_FINEST, _WIDEST / 12)):
+        near = [Fraction(round(value * d), d) for d in range(1, finest + 1)]
+        inside = [f for f in near if abs(float(f) - value) <= half <= widest]
+        if inside:
+            usual = 0 < abs(inside[0]) <= _LARGEST and abs(inside[0]) != 1
+            return inside[:1] if usual else []
+    return []
 
 
 def _with_exponent(
