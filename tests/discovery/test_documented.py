@@ -35,8 +35,9 @@ STATED = [
     f"a rare one (3) | {LEVELS[2]:g}, {LEVELS[3]:g} |",
     f"then as above | {_weigh.USERS_OWN:g} |",
     f"| {_weigh.MADE_UP:g}, and {_weigh.OPERATION:g} for each operation",
-    f"| each fitted number, of any | {_weigh.NUMBER:g} |",
-    f"right outside of the data | {_weigh.ODD:g} |",
+    f"| each fitted number, of any | {_weigh.NUMBER:g}, and {_weigh.MANY:g} more for each beyond four |",
+    f"no more than the last row has seen | {_weigh.ODD:g} |",
+    f"(`called`), on a column of another name | {_weigh.ODD:g} |",
     f"fits to rounding ({at.EXACT:g} of the spread)",
 ]
 
