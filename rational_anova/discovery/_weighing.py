@@ -152,6 +152,9 @@ def _concluded(run: Run, looked: _Looked, outliers: Indices) -> Law:
     tame = [c for c in pool[:15] if sane(c, part)] + pool[15:]
     final = rows if len(rows.y) <= FITTED_ROWS else rows.some(np.arange(FITTED_ROWS))
     top = _final(tame[:15] or pool[:15], final, noise)
+    if not top:  # a row that was held out is negative, and the noise was that of logarithms
+        noise = NoiseShape()
+        top = _final(tame[:15] or pool[:15], final, noise)
     if not any(exact(c.fit, final) for c in top[:1]) and not run.over:
         top = with_simple_exponents(sorted(top, key=lambda c: c.score), final)
     names = run.table.names.columns

@@ -95,3 +95,11 @@ def test_few_rows_get_few_numbers():
     law = discover({"t": t}, 2 * t + 1 + np.random.default_rng(0).normal(0, 0.1, 6))
     assert law.is_("line")
     assert all(r.parameters <= 3 for r in law.rivals)
+
+
+def test_a_negative_row_that_was_held_out():
+    s = np.linspace(1, 20, 60)
+    y = 3 * s**1.5 * np.exp(0.2 * np.random.default_rng(0).normal(size=60))
+    held = np.random.default_rng(0).permutation(60)[0]  # of the seventh that the search leaves out
+    y[held] = -5.0
+    assert np.isfinite(discover({"s": s}, y).predict(s[:, None])).all()
