@@ -144,7 +144,7 @@ def _looked(run: Run, rows: Rows) -> _Looked:
 def _concluded(run: Run, looked: _Looked, outliers: Indices) -> Law:
     """Weigh all candidates on all rows, grade the best, and make it a law."""
     rows, searched, held, noise = looked.rows, looked.searched, looked.held, looked.noise
-    run.stopped = run.stopped or run.counter.stopped or time.monotonic() > run.options.limit
+    run.stopped = run.stopped or run.counter.cut or run.over
     part = rows.some(searched)
     pool = ranked(list(refits(best_by_view(run.candidates, _WEIGHED), part, noise)), part.X)
     pool = [c for c in pool if run.options.allowed(c.fit)] or pool

@@ -30,12 +30,14 @@ class Counter:
     Attributes:
         candidates: how many formulas were weighed.
         stopped: whether the caller asked to stop.
+        cut: whether the clock ended the search of the whole table before it was done.
         pool: the candidates of the whole table so far.
         found: its templates so far.
     """
 
     candidates: int = 0
     stopped: bool = False
+    cut: bool = False
     pool: list[Candidate] = field(default_factory=list)
     found: list[Template] = field(default_factory=list)
 
@@ -71,8 +73,10 @@ class Search:
 
 def solve(table: ReducedTable, search: Search, depth: int = 0) -> list[Template]:
     """Laws for one table, the best first; at most a dozen."""
-    search = replace(search)  # its own deadline
-    chain = reduce_table(table, search.share(0.5).deadline)
+    whole, search = search, replace(search)  # its own deadline
+    half = search.share(0.5).deadline
+    chain = reduce_table(table, half)
+    cut = time.monotonic() > half
     final = chain[-1]
     noise = max(min(s.loo for s in chain), 1e-15)
     pool: list[Candidate] = []
@@ -103,6 +107,8 @@ def solve(table: ReducedTable, search: Search, depth: int = 0) -> list[Template]
                 break
         if search.over or patient:
             break
+    if depth == 0:
+        search.counter.cut = cut or time.monotonic() > whole.deadline
     return finished(pool, found, search.data, search.forbidden)
 
 
