@@ -102,7 +102,7 @@ def coefficients(law: Law) -> str:
         interval = "exact" if row["exact"] else "given" if p.given else interval
         value = row["exact"] if len(row["exact"]) < 8 else _number(row["value"], 8)
         value = value or _number(row["value"], 8)
-        value += f" {p.unit}" if p.unit else ""
+        value += f" {p.unit}" if p.unit not in ("", "1") else ""
         about = f"{name}: {p.meaning}" if p.meaning else str(name)
         rows.append((about, str(value), _number(row["stderr"], 2), interval))
     heads = ("", "value", "standard error", "95 % interval")

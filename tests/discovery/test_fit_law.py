@@ -144,6 +144,22 @@ def test_errors_in_the_input_bias_less():
     assert abs(better - 1.2) < abs(plain - 1.2)
 
 
+@pytest.mark.parametrize("sigma", [0.05, None])
+def test_new_measurements_with_errors_in_the_input(sigma):
+    """The interval of a new measurement allows for the error of its input."""
+    rng = np.random.default_rng(11)
+
+    def measured(rows):
+        true = rng.uniform(0.5, 8, rows)
+        y = 5 * np.exp(-0.5 * true) + rng.normal(0, 0.05, rows)
+        return true + rng.normal(0, 0.2, rows), y
+
+    law = fit_law("a*exp(-b*x)", *measured(200), sigma=sigma, x_sigma=0.2)
+    x, y = measured(2000)
+    low, high = law.predict_interval(x[:, None], noise=True)
+    assert 0.92 < np.mean((low <= y) & (y <= high)) < 0.98
+
+
 def test_the_grade_of_a_form_that_was_not_compared():
     y = 3 * X / (1 + X) + RNG.normal(0, 0.02, len(X))
     good, bad = fit_law("a*x/(b + x)", X, y), fit_law("a + b*x", X, y)

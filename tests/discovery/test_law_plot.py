@@ -154,6 +154,19 @@ def test_odd_laws(formula):
     assert drawn(law.plot())
 
 
+def test_bands_beyond_the_data_and_outliers_beyond_the_picture():
+    law = one_column(outliers=(4, 7))
+    y = law.data.y.copy()
+    y[4] += 5.0
+    main, _, by_input = drawn(replace(law, data=Sample(law.data.X, y)).plot())
+    bands = [band.get_paths()[0].get_extents() for band in main.collections]
+    assert max(band.x1 for band in bands) == pytest.approx(main.get_xlim()[1])
+    arrows = [line for line in by_input.lines if line.get_marker() == "^"]
+    assert len(arrows) == 1
+    assert arrows[0].get_xdata()[0] == law.data.X[4, 0]
+    assert [float(t.get_text()) > 50 for t in by_input.texts] == [True]
+
+
 def test_exact_laws_have_raw_residuals():
     law = one_column()
     law = replace(

@@ -98,6 +98,21 @@ def test_constants_carry_units():
     assert next(p for p in law.parameters if p.name == "R").unit == "J/(mol K)"
 
 
+def test_the_one_form_that_units_allow():
+    """It has no name of a textbook, yet no rival; the constant that was given keeps its name."""
+    length = np.linspace(0.2, 2, 30)
+    period = 2 * np.pi * np.sqrt(length / 9.81)
+    units = {"L": "m", "T": "s", "g": "m/s**2"}
+    law = law_of({"L": length}, period, units, "T", noise=0.02, constants={"g": 9.81})
+    assert law.name == "dimensional analysis"
+    assert len(law.rivals) == 1
+    assert {s.name for s in law.rounded().free_symbols} == {"L", "g"}
+    assert "g" in law.latex(errors=True)
+    assert "c0          6.2" in law.summary()
+    assert " 1 [" not in law.summary()
+    assert law.equals("a*sqrt(L)")
+
+
 def test_rows_without_a_value_are_left_out():
     units = {"x": "m", "z": "m", "y": "m"}
     x, z = RNG.uniform(1, 2, 80), RNG.uniform(1, 2, 80)

@@ -225,6 +225,14 @@ def test_certified_values_have_the_certified_sum_of_squares():
         assert np.sum(left**2) == pytest.approx(one.rss, rel=1e-9)
 
 
+@needs_data
+def test_certified_values_are_found_without_starts():
+    for known in nist.sets():
+        row = nist.one(known, "fit_law", "none")
+        assert row["digits"] > nist.ENOUGH, known.name
+        assert row["error_digits"] > nist.ENOUGH, known.name
+
+
 def test_digits():
     assert nist.digits(1.001, 1.0) == pytest.approx(3.0)
     assert nist.digits(1.0, 1.0) == 11

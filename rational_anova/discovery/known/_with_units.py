@@ -15,6 +15,7 @@ from ...tables import Table
 from .._run import Options, split
 from .._thresholds import EXACT, FEW_COLUMNS
 from .._weighing import discovered
+from ..catalogue import NamedForm
 from ..claims import catalogued, possible_noise
 from ..dimensions import Groups, Units, Unsound, is_sound, parameter_units, pi_groups, read_units
 from ..fitting import QUICK, Form, Rows, robust
@@ -26,6 +27,9 @@ _NOISY = 1e-5  # leave-one-out error of a smooth curve above which the rows have
 _UNEVEN = 3.0  # a scale that spans so much makes constant noise uneven
 _COMMON = 2  # laws that textbooks have, not the rare ones
 _TINY = 1e-13  # standard errors below any scatter: their ratios alone count
+# A multiple of the one product that has the unit of the target: no formula of the same length is
+# its rival, as others are of one that was searched for.
+_BY_UNITS = NamedForm("dimensional analysis", "c0*x", field="units")
 
 
 def discovered_with_units(
@@ -277,9 +281,8 @@ def _multiple(table: Table, groups: Groups, options: Options, taken: list[str]) 
     number = float(np.median(rows.y[~out] / size[~out]))
     part = Part(c, (Parameter("c0", number),), c).renamed(taken)
     part = shortest(part.put(groups.restore(part.expression)), table, taken)
-    named = next((form for form in options.forms if form.name == "proportionality"), None)
     evidence = Evidence(rows=len(rows.y), noise=np.nan, error=np.nan, candidates=1, stage="units")
-    return evidence, [replace(part, named=named)], tuple(np.flatnonzero(out).tolist())
+    return evidence, [replace(part, named=_BY_UNITS)], tuple(np.flatnonzero(out).tolist())
 
 
 def _sound(part: Part, units: Units) -> bool:

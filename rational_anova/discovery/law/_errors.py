@@ -313,7 +313,7 @@ def predicted(
             return _on_log_scale(law, centre, own, t, noise)
         width = own
         if noise:
-            width = np.hypot(own, measurement_deviation(law, centre, sigma))
+            width = np.hypot(own, measurement_deviation(law, rows, centre, sigma))
         low, high = centre - t * width, centre + t * width
     if noise and law.noise.model == "Poisson":
         low = np.where(centre >= 0, np.maximum(low, 0.0), low)
@@ -355,14 +355,38 @@ def slopes(law: Law) -> list[Callable[..., Array]]:
     return [write(formula.diff(symbol).xreplace(plain)) for symbol in symbols]
 
 
-def measurement_deviation(law: Law, centre: Array, sigma: Array | float | None) -> Array:
-    """Return the standard deviation of a new measurement where the law has these values."""
+def measurement_deviation(
+    law: Law,
+    rows: Array,
+    centre: Array,
+    sigma: Array | float | None = None,
+    x_sigma: Array | None = None,
+) -> Array:
+    """Return the standard deviation of new measurements on rows where the law has these values.
+
+    Errors of the inputs count by the slope of the law, those of the fit's rows where none are
+    given; if the noise was estimated, it has them in it.
+    """
     noise = law.noise
     if noise.model == "given":
-        return noise.deviation(centre, _sigma(law, centre, sigma))
+        if x_sigma is None and law.data is not None and law.data.x_sigma is not None:
+            x_sigma = np.median(law.data.x_sigma, axis=0)
+        own = noise.deviation(centre, _sigma(law, centre, sigma))
+        return own if x_sigma is None else np.hypot(own, _carried(law, rows, x_sigma))
     if noise.model == "constant" and math.isnan(noise.scale):
         return np.full(centre.shape, law.evidence.noise * law.evidence.spread)
     return noise.deviation(centre)
+
+
+def _carried(law: Law, rows: Array, x_sigma: Array) -> Array:
+    """Errors of the inputs as errors of the target."""
+    errors, total = np.broadcast_to(x_sigma, rows.shape), np.zeros(len(rows))
+    for column, (low, high) in enumerate(law.box):
+        step = np.zeros(rows.shape[1])
+        step[column] = 1e-4 * ((high - low) or 1.0)
+        slope = (law.predict(rows + step) - law.predict(rows - step)) / (2 * step[column])
+        total += (slope * errors[:, column]) ** 2
+    return np.sqrt(total)
 
 
 def _sigma(law: Law, centre: Array, sigma: Array | float | None) -> Array:

@@ -205,7 +205,10 @@ class Formula:
         return substitute(self.template, {p.symbol: p.number for p in self.parameters})
 
     def rounded(self, digits: int = 6) -> sp.Expr:
-        """Return the formula for reading: `digits` digits, or what the error bars support."""
+        """Return the formula for reading: `digits` digits, or what the error bars support.
+
+        Constants that were given keep their names.
+        """
         check.integer(digits, "digits", 1)
         return self._with_digits(digits)
 
@@ -216,6 +219,7 @@ class Formula:
             if p.exact is not None
             else to_digits(p.value, p.stderr / 10.0**more, digits + more)
             for p in self.parameters
+            if not p.given
         }
         # numbers of the form itself, such as 273.15, as they were written
         written = {f: sp.Float(repr(float(f)), 15) for f in self.template.atoms(sp.Float)}
@@ -293,6 +297,8 @@ def _latex_with_errors(formula: Formula, digits: int) -> str:
     """Put marks in for the numbers, which sort before all names, and write these as numbers."""
     values, written = {}, names_in_latex(formula.names)
     for n, p in enumerate(formula.parameters):
+        if p.given:
+            continue
         known = p.exact is None and math.isfinite(p.stderr) and p.stderr > 0
         if not known:
             values[p.symbol] = (

@@ -20,7 +20,7 @@ from ...tables import rows_of
 from .._equivalence import Verdict, equivalent
 from . import _certificate, _domain, _errors, _json, _words
 from ._domain import Domain
-from ._expressions import settled, short
+from ._expressions import settled, short, substitute
 from ._formula import Formula
 from ._records import Entry, Evidence, Grade, Groups, Noise, Parameter, Rival, Sample
 
@@ -144,6 +144,7 @@ class Law(Formula):
 
         Numbers that go together may need more than that: there are as many as it takes for the
         formula to say of the data what the law says, to a tenth of what the law leaves over.
+        Constants that were given keep their names.
         """
         shown = super().rounded(digits)
         for more in range(1, _MORE_DIGITS):
@@ -155,6 +156,7 @@ class Law(Formula):
     def _agrees(self, shown: sp.Expr, digits: int) -> bool:
         assert self.data is not None
         X = self.data.X[:_COMPARED]
+        shown = substitute(shown, {p.symbol: p.number for p in self.parameters if p.given})
         with np.errstate(all="ignore"):
             said = program(self.names.symbols, [shown])(*X.T)[0]
             apart = float(np.sqrt(np.mean((said - self.predict(X)) ** 2)))
@@ -177,7 +179,8 @@ class Law(Formula):
                 `noise`: as wide as the law is large if that is proportional, never below zero
                 if it is log-normal or Poisson.
             sigma: standard error of the new measurements, a number or one a row, if the law was
-                fitted with given errors; their median by default.
+                fitted with given errors; their median by default. Errors of the inputs count as
+                they did on the rows of the fit.
         """
         rows = rows_of(X, self.names.columns)
         return _errors.predicted(self, rows, level, noise, sigma)

@@ -280,18 +280,10 @@ class _Curve:
             axes.plot(x[out], self.points[out], "x", color=BAD, label="outlier", zorder=5)
 
     def _draw_law(self, axes: Axes) -> None:
-        law, rows = self.law, self.at(self.inner)
+        law = self.law
         if self._has_noise():
-            below, above = law.predict_interval(rows, noise=True)
-            axes.fill_between(
-                self.inner, below, above, color=LAW, alpha=0.12, linewidth=0,
-                label="95% of measurements",
-            )  # fmt: skip
-        below, above = law.predict_interval(rows)
-        if (above > below).any():
-            axes.fill_between(
-                self.inner, below, above, color=LAW, alpha=0.35, linewidth=0, label="95% of the law"
-            )
+            self._draw_band(axes, True, 0.12, "95% of measurements")
+        self._draw_band(axes, False, 0.35, "95% of the law")
         for colour, rival in zip(RIVALS, others(law, COMPARABLE), strict=False):
             self._draw_rival(axes, rival, colour)
         said = self.said(self.inner)
@@ -299,20 +291,34 @@ class _Curve:
         for grid in (self.before, self.after):
             self.line(axes, grid, self.said(grid), color=LAW, linestyle=_DASHED, zorder=4)
 
+    def _draw_band(self, axes: Axes, noise: bool, alpha: float, name: str) -> None:
+        """Draw an interval, beyond the data as well, where it shows how little is known there."""
+        below, above = self.law.predict_interval(self.at(self.whole), noise=noise)
+        known = np.isfinite(below) & np.isfinite(above)
+        if known.any() and (above > below)[known].any():
+            axes.fill_between(
+                self.whole, below, above, where=known, color=LAW, alpha=alpha, linewidth=0,
+                label=name,
+            )  # fmt: skip
+
+    @property
+    def whole(self) -> Array:
+        """The places of the curve, before, within and beyond the data."""
+        return np.concatenate([self.before, self.inner, self.after])
+
     def _draw_rival(self, axes: Axes, rival: Rival, colour: str) -> None:
         function = compiled(rival.formula, self.law.names, ())
-        whole = np.concatenate([self.before, self.inner, self.after])
         with np.errstate(all="ignore"):
-            values = np.broadcast_to(function(*self.at(whole).T), len(whole))
+            values = np.broadcast_to(function(*self.at(self.whole).T), len(self.whole))
         name = rival_label(rival)
-        self.line(axes, whole, values, color=colour, linewidth=1, linestyle="--", label=name)
+        self.line(axes, self.whole, values, color=colour, linewidth=1, linestyle="--", label=name)
 
     def _has_noise(self) -> bool:
         law = self.law
         if law.noise.model == "given" and (law.data is None or law.data.sigma is None):
             return False
         with np.errstate(all="ignore"):
-            width = measurement_deviation(law, self.said(self.inner), None)
+            width = measurement_deviation(law, self.at(self.inner), self.said(self.inner))
         return bool((width > 1e-9 * law.evidence.spread).any())
 
     def _draw_groups(self, axes: Axes) -> None:

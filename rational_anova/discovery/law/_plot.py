@@ -130,23 +130,10 @@ def standardised(law: Law, rows: Rows) -> tuple[Array, bool]:
         sigma = rows.sigma
         if law.noise.model == "given" and sigma is None:
             return rows.y - rows.said, False
-        size = np.hypot(measurement_deviation(law, rows.said, sigma), _carried(law, rows))
+        size = measurement_deviation(law, rows.X, rows.said, sigma, rows.x_sigma)
         apart = (rows.y - rows.said) / size
     usable = np.isfinite(apart).all() and (size > 1e-9 * law.evidence.spread).all()
     return (apart, True) if usable else (rows.y - rows.said, False)
-
-
-def _carried(law: Law, rows: Rows) -> Array:
-    """Errors of the inputs as errors of the target, by the slope of the law."""
-    total = np.zeros(len(rows))
-    if rows.x_sigma is None:
-        return total
-    for column in range(rows.X.shape[1]):
-        step = np.zeros(rows.X.shape[1])
-        step[column] = 1e-4 * (float(np.ptp(rows.X[:, column])) or 1.0)
-        slope = (law.predict(rows.X + step) - law.predict(rows.X - step)) / (2 * step[column])
-        total += (slope * rows.x_sigma[:, column]) ** 2
-    return np.sqrt(total)
 
 
 # -- which plots
@@ -231,7 +218,7 @@ def _residuals(law: Law, rows: Rows, place: int | None, part: str) -> Panel:
         reach = 1.1 * max(float(fine.max(initial=0.0)), 2.2 if unit else 0.0)
         if rows.outliers.any():  # at the edge, or they would hide a pattern of the others
             reach = 1.4 * reach or float(np.abs(apart).max())
-            _outliers(axes, x, np.clip(apart, -0.93 * reach, 0.93 * reach), rows)
+            _at_the_edge(axes, x[rows.outliers], apart[rows.outliers], reach)
         if reach > 0:
             axes.set_ylim(-reach, reach)
         labels(axes, against, "residual / noise" if unit else "measured minus law")
@@ -244,6 +231,20 @@ def _residuals(law: Law, rows: Rows, place: int | None, part: str) -> Panel:
 def _outliers(axes: Axes, x: Array, y: Array, rows: Rows) -> None:
     if rows.outliers.any():
         axes.plot(x[rows.outliers], y[rows.outliers], "x", color=BAD, zorder=5)
+
+
+def _at_the_edge(axes: Axes, x: Array, apart: Array, reach: float) -> None:
+    """Draw outliers; those beyond the picture as arrows at its edge, with their values."""
+    beyond = np.abs(apart) > reach
+    axes.plot(x[~beyond], apart[~beyond], "x", color=BAD, zorder=5)
+    for here, value in zip(x[beyond], apart[beyond], strict=True):
+        up = value > 0
+        edge = 0.93 * reach if up else -0.93 * reach
+        axes.plot(here, edge, "^" if up else "v", color=BAD, zorder=5)
+        axes.annotate(
+            f"{value:.3g}", (here, edge), xytext=(6, -3), textcoords="offset points",
+            color=BAD, fontsize="x-small", zorder=5,
+        )  # fmt: skip
 
 
 def front(law: Law) -> Panel | None:

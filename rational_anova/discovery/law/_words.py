@@ -353,7 +353,7 @@ def _parameters(law: Law) -> Iterator[str]:
 
 
 def _value(p: Parameter, bounds: tuple[float, float]) -> str:
-    unit = f" {p.unit}" if p.unit else ""
+    unit = f" {p.unit}" if p.unit not in ("", "1") else ""
     if p.given:
         return f"{p.value:.6g}{unit} given"
     unknown = "+- any" if math.isinf(p.stderr) else "+- unknown"
