@@ -69,8 +69,10 @@ experiments: $(READY)
 	$(BIN)/python -m experiments.optimizers
 	$(BIN)/python -m experiments.discovery.paper
 	$(BIN)/python -m experiments.discovery.feynman
+	$(BIN)/python -m experiments.discovery.feynman_units
 	$(BIN)/python -m experiments.discovery.run_harder --split tune
 	$(BIN)/python -m experiments.discovery.run_harder --split held
+	$(BIN)/python -m experiments.discovery.lsr
 	$(BIN)/python -m experiments.discovery.extrapolation
 	$(BIN)/python -m experiments.discovery.irrelevant
 	$(BIN)/python -m experiments.discovery.nothing

@@ -36,7 +36,7 @@ ROOMS = {
         "_api",
     ],
     "discovery": [
-        "_algebra | _route | _thresholds | catalogue | dimensions",
+        "_algebra | _route | _thresholds | catalogue | dimensions | sums",
         "_equivalence | search | fitting",
         "law",
         "finish | claims",

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 # -- exact or not
 EXACT = 1e-10  # an error that no approximation of few terms reaches by chance
+EXACT_LONG = (
+    1e-12  # the same for formulas of more than FREE_NUMBERS: long sums come near to anything
+)
 ROUNDING = 1e-13  # below this, errors are not told apart: a thousand roundings of float64
 
 # -- rows
@@ -87,3 +90,8 @@ STRONG_SHAPE = 4.5  # ... and for more than a doubt
 RESIDUAL_SHAPE = 4.0  # evidence of a smooth curve in what is left over
 UNLIKELY = 0.005  # probability of so much lack of fit by chance
 ASTRAY = 0.002  # probability of missing the outer part by so much
+
+
+def exact_below(numbers: int) -> float:
+    """Return the error below which a formula with so many free numbers is exact."""
+    return EXACT if numbers <= FREE_NUMBERS else EXACT_LONG

@@ -29,6 +29,7 @@ RECORDED = [ROOT / "experiments" / "results", ROOT / "benchmarks" / "results"]
         ["experiments.discovery.feynman", "--smoke", "--jobs", "1"],
         ["experiments.discovery.paper", "--smoke", "--jobs", "1"],
         ["experiments.discovery.run_harder", "--smoke", "--jobs", "1"],
+        ["experiments.discovery.lsr", "--smoke", "--jobs", "1"],
         ["experiments.discovery.extrapolation", "--smoke", "--jobs", "1"],
         ["experiments.discovery.irrelevant", "--smoke", "--jobs", "1"],
         ["experiments.discovery.nothing", "--smoke", "--jobs", "1"],

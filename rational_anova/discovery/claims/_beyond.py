@@ -24,13 +24,13 @@ def wild(fit: Fit, rows: Rows) -> bool:
     """Return whether a formula runs away between the rows: a pole, or a peak that none has seen."""
     low, high = float(rows.y.min()), float(rows.y.max())
     reach = _WILD * (high - low)
-    alone = rows.X.shape[1] == 1
+    alone = sum(fit.form.expression.has(s) for s in fit.form.inputs) <= 1
     for line in _lines(fit, rows, 0.0) if alone else [_between(rows.X)]:
         with np.errstate(all="ignore"):
             said = fit.predict(line)
         if not np.isfinite(said).all() or said.max() > high + reach or said.min() < low - reach:
             return True
-        # with several inputs rows on both sides would have seen a pole; sin(u)**2/u**2 has none
+        # of several inputs rows on both sides would have seen a pole; sin(u)**2/u**2 has none
         if alone and _crosses_zero_below(fit, line):
             return True
     return False

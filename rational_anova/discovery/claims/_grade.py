@@ -11,7 +11,6 @@ from ..._core.types import Array
 from .._thresholds import (
     ASTRAY,
     COMPARABLE,
-    EXACT,
     FEW_NAMED_NUMBERS,
     FEW_NUMBERS,
     MISSTATED,
@@ -25,14 +24,16 @@ from .._thresholds import (
     STRONG_SHAPE,
     UNLIKELY,
     WELL_OVER_SMOOTH,
+    exact_below,
 )
-from ..fitting import GIVEN, Fit, Rows
+from ..fitting import CONSTANT, GIVEN, Fit, Rows
 from ..law import Grade
 from ._smooth import smooth_deviance, some_rows
 from ._tests import lack_of_fit, neighbours, outer_part, shape_left, stability
 from ._weigh import PRIOR, Candidate, weights
 
 _CLOSE = 5  # rivals that the choice is repeated among
+_FEW_ROWS, _MANY_ROWS = 2, 30  # a law of so many rows must not rest on so few
 _SMOOTH_COLUMNS = 2  # a smooth curve of more inputs has too many lengths to be found from few rows
 
 
@@ -77,6 +78,8 @@ def graded(
         return Verdict(Grade.NOTHING, ("No column was found to matter.",))
     if constant - best.score < OVER_CHANCE:
         return Verdict(Grade.NOTHING, ("The rows do not tell it from the mean.",))
+    if constant - best.score - _gain_of_few(best.fit, rows) < OVER_CHANCE:
+        return Verdict(Grade.NOTHING, (f"But for {_FEW_ROWS} rows it is no better than the mean.",))
     if exact(best.fit, rows):
         if len(rows.y) <= best.fit.numbers:
             many = f"It has {best.fit.numbers} fitted numbers on {len(rows.y)} rows."
@@ -92,6 +95,25 @@ def graded(
     return Verdict(Grade.SEVERAL if doubts else Grade.ESTABLISHED, doubts, stable)
 
 
+def _gain_of_few(fit: Fit, rows: Rows) -> float:
+    """What the few rows that speak most for a formula add to its score over a mean's.
+
+    A pole beside one row explains whatever that row has; noise with far values invites it.
+    """
+    if fit.noise.model != CONSTANT or len(rows.y) < _MANY_ROWS or exact(fit, rows):
+        return 0.0
+    mean = (rows.y - np.mean(rows.y)) ** 2
+    left = (rows.y - fit.predict(rows.X)) ** 2
+    some = np.argsort(mean - left)[:-_FEW_ROWS]
+
+    def gain(which: Array) -> float:
+        around = rows.y[which]
+        squares = np.sum((around - np.mean(around)) ** 2)
+        return float(len(which) * np.log(squares / np.sum(left[which])))
+
+    return gain(np.arange(len(rows.y))) - gain(some)
+
+
 def fits(best: Candidate, rows: Rows, constant: float) -> bool:
     """Return whether a candidate is more than a curve through the rows, or but a mean."""
     return constant - best.score < OVER_CHANCE or not any(_against(best, rows, True))
@@ -102,7 +124,7 @@ def exact(fit: Fit, rows: Rows) -> bool:
     with np.errstate(all="ignore"):
         left = rows.y - fit.predict(rows.X)
     spread = float(np.std(rows.y)) or float(np.abs(rows.y).max()) or 1.0
-    return bool(np.sqrt(np.mean(left**2)) < EXACT * spread)
+    return bool(np.sqrt(np.mean(left**2)) < exact_below(fit.numbers) * spread)
 
 
 def _against(best: Candidate, rows: Rows, trusted: bool) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import sympy as sp
 
-from .._thresholds import EXACT, FEW_ROWS
+from .._thresholds import EXACT, FEW_ROWS, FREE_NUMBERS, exact_below
 from ._candidate import Candidate, pruned
 from ._reduced_table import ReducedTable
 from ._template import Data, Template
@@ -26,7 +26,7 @@ def near(rows: int) -> float:
 
 def settled(best: Template, noise: float) -> bool:
     """Return whether nothing better is to be expected than this law."""
-    if best.error < EXACT:
+    if best.error < exact_below(len(best.parameters)):
         return True
     few = np.log(best.rows) + 2.5 * len(best.parameters) + 2
     sharp = best.error <= near(best.rows) * noise and best.rows >= FEW_ROWS
@@ -83,7 +83,8 @@ def finished(
     pool: list[Candidate], found: list[Template], data: Data, forbidden: frozenset[str]
 ) -> list[Template]:
     """The best of both as refined templates, duplicates left out."""
-    out, seen = list(found), {t.expression for t in found}
+    out = [t.pruned(data) if _padded(t) else t for t in found]
+    seen = {t.expression for t in out}
     for c in pool[:8]:
         t = Template.of(c.expression(), stage=c.stage, route=c.table.route)
         if t.expression in seen or not permitted(t.law, forbidden):
@@ -93,6 +94,11 @@ def finished(
         if np.isfinite(t.error):
             out.append(t.weighed(data))
     return sorted(out, key=lambda t: t.score)[:12]
+
+
+def _padded(law: Template) -> bool:
+    """Whether an exact law may have numbers that it does not need."""
+    return law.error < EXACT and len(law.parameters) > FREE_NUMBERS
 
 
 def constant(table: ReducedTable) -> Candidate:

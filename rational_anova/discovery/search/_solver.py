@@ -11,6 +11,7 @@ import sympy as sp
 
 from .._route import LinearIn, Linked, Separated
 from .._thresholds import DEEPEST, EXACT, NO_NOISE, PATIENCE
+from ..sums import EFFORT, Effort, pursued
 from ._candidate import Candidate
 from ._judge import adequate, constant, finished, judged, polished, settled
 from ._rates import scanned_rates
@@ -20,7 +21,12 @@ from ._separate import sums, varying
 from ._stages import lifts, null_space, rational_terms
 from ._surrogate import definite
 from ._template import Data, Template
-from ._vocabulary import LINKS, USUAL
+from ._vocabulary import LINKS, USUAL, permitted
+
+_SUMMED_COLUMNS = 3  # more are left to symmetries and parts
+_BETTER = 0.5  # times the error of the smooth surrogate: no law of few numbers by chance
+_QUICK = Effort(first=30, kept=6, tried=8, terms=4, inner=2)
+_WIDE = Effort(kept=20)  # one variable is quick, and many functions of it are alike
 
 
 @dataclass
@@ -99,7 +105,7 @@ def solve(table: ReducedTable, search: Search, depth: int = 0) -> list[Template]
                 search.counter.pool, search.counter.found = pool, found
             if done or (found and settled(found[0], noise)):
                 return finished(pool, found, search.data, search.forbidden)
-            if not patient and adequate(pool, found, noise):
+            if not patient and adequate(pool, found, noise) and not _edged(found, noise, reduced):
                 # a law at the noise: others may be simpler, but not better, so no long search
                 patient = True
                 search.hurry(_patience(depth, noise))
@@ -110,6 +116,11 @@ def solve(table: ReducedTable, search: Search, depth: int = 0) -> list[Template]
     if depth == 0:
         search.counter.cut = cut or time.monotonic() > whole.deadline
     return finished(pool, found, search.data, search.forbidden)
+
+
+def _edged(found: list[Template], noise: float, table: ReducedTable) -> bool:
+    """Whether a law is so much better than the surrogate that this says nothing of the noise."""
+    return bool(found) and table.U.shape[1] > 1 and found[0].error < _BETTER * noise
 
 
 def _patience(depth: int, noise: float) -> float:
@@ -130,11 +141,15 @@ def stages(
         yield "rational projection", null_space(table)
     yield "few terms", rational_terms(table, USUAL, deadline)
     parts = r >= 2 and depth < DEEPEST
+    clear = noise < 1e-5  # then coefficients are sharp, and quicker to see than lifts
+    # with noise, sums on one column would be what named laws and products are already
+    summable = (r == 1 and clear) or (1 < r <= _SUMMED_COLUMNS and depth == 0)
+    if summable:
+        yield "sums", lambda: summed(table, search.share(0.5), noise, _QUICK)
     if depth < DEEPEST:
         yield "links", lambda: hidden(table, search.share(0.5), depth)
     if parts:
         yield "parts", lambda: separated(table, search.share(0.6), depth)
-    clear = noise < 1e-5  # then coefficients are sharp, and quicker to see than lifts
     if parts and clear:
         yield "varying coefficients", lambda: by_coefficients(table, search.share(0.6), depth)
     if r <= 2:
@@ -145,6 +160,8 @@ def stages(
             yield "lifts", lifts(over, ("y",), deadline, forbidden)
     if parts and not clear:
         yield "varying coefficients", lambda: by_coefficients(table, search.share(0.6), depth)
+    if summable and clear:
+        yield "sums", lambda: summed(table, search.share(0.6), noise, _WIDE if r == 1 else EFFORT)
     rare = [n for n in LINKS if n not in USUAL]
     if r == 2:  # a third of the time that rates take
         yield "lifts", lifts(table, rare, deadline, forbidden)
@@ -153,6 +170,28 @@ def stages(
             yield "rates", family
     if r in (1, 3, 4):
         yield "lifts", lifts(table, list(LINKS) if r > 2 else rare, deadline, forbidden)
+
+
+def summed(table: ReducedTable, search: Search, noise: float, effort: Effort) -> list[Template]:
+    """Laws that are sums of a few products of functions of single variables."""
+    u = tuple(sp.symbols(f"_u0:{table.U.shape[1]}"))
+    found: list[Template] = []
+    sums = pursued(
+        table.U, table.f, table.weight * (1 if table.importance is None else table.importance),
+        allowed=lambda formula: permitted(formula, search.forbidden),
+        over=lambda: search.over, effort=effort,
+    )  # fmt: skip
+    for one in sums:
+        law = table.expression(one.formula(u), u)
+        template = Template.of(law, stage="sums", route=table.route).refined(search.data)
+        search.counter.candidates += 1
+        if np.isfinite(template.error):
+            found.append(template.weighed(search.data))
+    best = min((law.error for law in found), default=np.inf)
+    if effort is _QUICK and EXACT < best < _BETTER * noise:
+        # what has edges looks noisy to a smooth surrogate, and a sum does not mind them
+        found += summed(table, search, noise, EFFORT)
+    return sorted(found, key=lambda t: t.score)[:4]
 
 
 def hidden(table: ReducedTable, search: Search, depth: int) -> list[Template]:
