@@ -77,8 +77,8 @@ class Motion(laws.Problem):
 
 def states_of(problem: laws.Problem) -> tuple[str, ...]:
     """Return the inputs that are states of the differential equation."""
-    known = next((s for group, s in _STATES.items() if problem.group == group), None)
-    return known or tuple(name for name in problem.names if name != "t")
+    others = tuple(name for name in problem.names if name != "t")
+    return _STATES.get(problem.group, others)
 
 
 def problems(rows: str) -> list[laws.Problem]:

@@ -69,6 +69,18 @@ def selector() -> Iterator[Cells]:
             yield [words, noise, str(len(rows)), str(front), str(chosen), missed]
 
 
+def lsr() -> Iterator[Cells]:
+    yield ["rows", "noise", "kind of law", "solved", "right structure", "seconds: median, longest"]
+    for (rows, noise), every in by(rows_of("lsr"), "rows", "noise").items():
+        kinds = {"all": every, **{group: own for (group,), own in by(every, "group").items()}}
+        for kind, some in kinds.items():
+            seconds = [float(row["seconds"]) for row in some]
+            yield [
+                rows, noise, kind.replace("_", " "), share(some, "solved"),
+                share(some, "structure"), f"{median(seconds):.1f}, {max(seconds):.0f}",
+            ]  # fmt: skip
+
+
 def paper() -> Iterator[Cells]:
     head = ["law", "exact", "test RMSE", "RMSE / spread", "seconds"]
     yield [*head, "paper's RAN", "paper's KAN", "paper's MLP", "found"]
@@ -85,6 +97,7 @@ TABLES: dict[str, Callable[[], Iterator[Cells]]] = {
     "discovery_groups": groups,
     "discovery_first": first,
     "discovery_selector": selector,
+    "discovery_lsr": lsr,
     "discovery_paper": paper,
     "discovery_peers": checked.peers,
     "discovery_extrapolation": checked.extrapolation,

@@ -158,7 +158,9 @@ def _numbers(
             parameters.append(
                 Parameter(p.name, float(best.fit.values[at[p]]), error, meaning=meaning)
             )
-    return _with_given(form.expression, tuple(parameters), covariance, known)
+    # a form has its constants as numbers of 17 digits
+    named = {sp.Float(value, 17): symbol for symbol, value in known.items()}
+    return _with_given(form.expression.xreplace(named), tuple(parameters), covariance, known)
 
 
 def _with_given(

@@ -231,7 +231,7 @@ class _Search:
     def concluded(self) -> Law:
         """Weigh what was found, grade the best, and make it a law."""
         run, rows, names = self.run, self.data.rows, self.table.names.columns
-        run.stopped = run.stopped or run.counter.stopped or time.monotonic() > self.options.limit
+        run.stopped = run.cut_short
         run.report("weighing")
         top = _tame(self.best, self.data, _WEIGHED)
         odd = [tuple(oddities(c.fit, rows, names)) for c in top]

@@ -72,6 +72,11 @@ class Run:
         """Whether no more work is to be begun."""
         return self.stopped or self.counter.stopped or time.monotonic() > self.options.limit
 
+    @property
+    def cut_short(self) -> bool:
+        """Whether more time might have found more."""
+        return self.over or self.counter.cut
+
     def report(self, stage: str) -> None:
         """Tell the callbacks where the work is; one that answers True ends it."""
         now, best = time.monotonic(), self._best_so_far()

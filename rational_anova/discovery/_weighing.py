@@ -144,7 +144,7 @@ def _looked(run: Run, rows: Rows) -> _Looked:
 def _concluded(run: Run, looked: _Looked, outliers: Indices) -> Law:
     """Weigh all candidates on all rows, grade the best, and make it a law."""
     rows, searched, held, noise = looked.rows, looked.searched, looked.held, looked.noise
-    run.stopped = run.stopped or run.counter.cut or run.over
+    cut_short = run.cut_short
     part = rows.some(searched)
     pool = ranked(list(refits(best_by_view(run.candidates, _WEIGHED), part, noise)), part.X)
     pool = [c for c in pool if run.options.allowed(c.fit)] or pool
@@ -164,9 +164,10 @@ def _concluded(run: Run, looked: _Looked, outliers: Indices) -> Law:
         top = _made_exact(run, top, part, final, noise)
     best = top[0]
     evidence = _evidence(run, best, rows, searched, held, looked.reduced)
+    evidence = replace(evidence, stopped=cut_short)
     trusted = best.template is None or holds(best.template, data_of(run.table, part), evidence)
     verdict = graded(
-        top, final, mean_score(run, final, noise), trusted=trusted, stopped=run.stopped,
+        top, final, mean_score(run, final, noise), trusted=trusted, stopped=cut_short,
         beyond=tuple(oddities(best.fit, final, names)) if best.fit.numbers else (),
     )  # fmt: skip
     if verdict.grade is Grade.NOTHING:  # then nothing is said but the mean
@@ -229,7 +230,6 @@ def _evidence(
         stage=_stage(best),
         route=tuple(step.text for step in steps),
         made_exact=() if template is None else tuple(step.text for step in template.exact),
-        stopped=run.stopped,
     )
 
 

@@ -144,6 +144,34 @@ def test_errors_in_the_input_bias_less():
     assert abs(better - 1.2) < abs(plain - 1.2)
 
 
+def test_given_constants_keep_their_names():
+    y = 2 * 8.314 * X + RNG.normal(0, 0.1, len(X))
+    law = fit_law("a*x*R_gas", X, y, constants={"R_gas": 8.314})
+    assert {s.name for s in law.rounded().free_symbols} == {"x", "R_gas"}
+    assert [p.given for p in law.parameters] == [False, True]
+    assert "R_{\\mathrm{gas}}" in law.latex(errors=True)
+    np.testing.assert_allclose(law.predict(X[:, None]), law.parameters[0].value * 8.314 * X)
+
+
+@pytest.mark.parametrize("stated", [0.05, 0.2])
+def test_errors_of_the_input_that_are_misstated(stated):
+    """What the rows say of the errors goes for those of the input as well."""
+    rng = np.random.default_rng(5)
+    t = rng.uniform(1, 9, 400)
+    y = 5 * t + rng.normal(0, 0.02, 400)
+    law = fit_law("a*x", t + rng.normal(0, 0.2, 400), y, sigma=0.02, x_sigma=stated)
+    low, high = law.predict_interval((t + rng.normal(0, 0.2, 400))[:, None], noise=True)
+    assert np.mean((low <= y) & (y <= high)) > 0.9
+
+
+def test_errors_of_inputs_at_the_edge_of_the_domain():
+    x, z = np.linspace(0, 4, 40), np.linspace(1, 2, 40)
+    y = 3 * np.sqrt(x) * z + RNG.normal(0, 0.02, 40)
+    law = fit_law("a*sqrt(x)*z", {"x": x, "z": z}, y, sigma=0.02, x_sigma={"z": 0.02})
+    low, high = law.predict_interval(np.column_stack([x, z]), noise=True)
+    assert np.isfinite([low, high]).all()
+
+
 @pytest.mark.parametrize("sigma", [0.05, None])
 def test_new_measurements_with_errors_in_the_input(sigma):
     """The interval of a new measurement allows for the error of its input."""

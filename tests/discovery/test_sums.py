@@ -47,6 +47,30 @@ def test_a_term_that_shows_only_beside_another():
     assert error(last((A, T, V), y), y) < 1e-13
 
 
+@pytest.mark.parametrize("scale", [1e-9, 1e-3, 1e3])
+def test_units_do_not_matter(scale):
+    y = 0.4 * np.sqrt(A) + 2 * np.exp(-0.15 * A**2)
+    assert error(last((scale * A,), y), y) < 1e-13
+
+
+def test_a_kink_on_one_column():
+    law = discover({"V": V}, 0.8 * V * np.exp(-np.abs(V)) - 0.3 * V**3, target="y")
+    assert law.equals("0.8*V*exp(-Abs(V)) - 0.3*V**3")
+
+
+def test_functions_that_are_forbidden_in_a_law():
+    without = ["sin", "cos", "exp", "log", "sqrt", "tanh", "power"]
+    law = discover({"x": A}, 0.8 * np.arctan(0.7 * A) + 0.1 * A, without=without, time_limit=10)
+    assert not law.formula.has(sp.atan, sp.sin, sp.exp)
+
+
+def test_few_rows_and_nothing_to_pair():
+    for rows in (1, 2, 3, 5):
+        list(pursued(A[:rows, None], np.sin(A[:rows])))
+    assert list(pursued(A[:40, None], A[:40], allowed=lambda f: False)) != []
+    assert len(list(pursued(A[:, None], np.full(300, 2.5)))) == 1
+
+
 def test_noise_ends_it():
     y = 2 * np.sqrt(A) + RNG.normal(0, 0.3, 300)
     sums = list(pursued(A[:, None], y))

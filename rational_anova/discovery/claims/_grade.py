@@ -19,6 +19,7 @@ from .._thresholds import (
     OVER_CHANCE,
     OVER_SMOOTH,
     RESIDUAL_SHAPE,
+    ROUNDING,
     ROWS_ALONE,
     STABLE,
     STRONG_SHAPE,
@@ -102,14 +103,15 @@ def _gain_of_few(fit: Fit, rows: Rows) -> float:
     """
     if fit.noise.model != CONSTANT or len(rows.y) < _MANY_ROWS or exact(fit, rows):
         return 0.0
-    mean = (rows.y - np.mean(rows.y)) ** 2
-    left = (rows.y - fit.predict(rows.X)) ** 2
+    with np.errstate(all="ignore"):
+        left = (rows.y - fit.predict(rows.X)) ** 2
+    mean, least = (rows.y - np.mean(rows.y)) ** 2, (ROUNDING * float(np.std(rows.y))) ** 2
     some = np.argsort(mean - left)[:-_FEW_ROWS]
 
     def gain(which: Array) -> float:
         around = rows.y[which]
-        squares = np.sum((around - np.mean(around)) ** 2)
-        return float(len(which) * np.log(squares / np.sum(left[which])))
+        squares = max(float(np.sum((around - np.mean(around)) ** 2)), least)
+        return len(which) * float(np.log(squares / max(float(np.sum(left[which])), least)))
 
     return gain(np.arange(len(rows.y))) - gain(some)
 

@@ -371,22 +371,22 @@ def measurement_deviation(
     if noise.model == "given":
         if x_sigma is None and law.data is not None and law.data.x_sigma is not None:
             x_sigma = np.median(law.data.x_sigma, axis=0)
-        own = noise.deviation(centre, _sigma(law, centre, sigma))
-        return own if x_sigma is None else np.hypot(own, _carried(law, rows, x_sigma))
+        own = _sigma(law, centre, sigma)
+        both = own if x_sigma is None else np.hypot(own, _carried(law, rows, x_sigma))
+        return noise.deviation(centre, both)
     if noise.model == "constant" and math.isnan(noise.scale):
         return np.full(centre.shape, law.evidence.noise * law.evidence.spread)
     return noise.deviation(centre)
 
 
 def _carried(law: Law, rows: Array, x_sigma: Array) -> Array:
-    """Errors of the inputs as errors of the target."""
-    errors, total = np.broadcast_to(x_sigma, rows.shape), np.zeros(len(rows))
-    for column, (low, high) in enumerate(law.box):
-        step = np.zeros(rows.shape[1])
-        step[column] = 1e-4 * ((high - low) or 1.0)
-        slope = (law.predict(rows + step) - law.predict(rows - step)) / (2 * step[column])
-        total += (slope * errors[:, column]) ** 2
-    return np.sqrt(total)
+    """Errors of the inputs as errors of the target; none where the law has no slope."""
+    symbols = law.names.symbols
+    with np.errstate(all="ignore"):
+        slopes = program(symbols, [law.formula], symbols)(*rows.T)
+        parts = [s * e for s, e in zip(slopes, np.broadcast_to(x_sigma, rows.shape).T, strict=True)]
+        total = sum(np.nan_to_num(part, nan=0.0, posinf=0.0, neginf=0.0) ** 2 for part in parts)
+    return np.sqrt(np.broadcast_to(total, len(rows)))
 
 
 def _sigma(law: Law, centre: Array, sigma: Array | float | None) -> Array:

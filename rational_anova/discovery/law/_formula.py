@@ -249,10 +249,15 @@ class Formula:
             \frac{213(7) \, S}{S + 0.064(8)}
         """
         if not errors:
-            words = names_in_latex(self.names)
+            words = self._words_in_latex()
             return str(sp.latex(self.rounded(digits), symbol_names=words, full_prec=False))
         check.integer(digits, "digits", 1)
         return _latex_with_errors(self, digits)
+
+    def _words_in_latex(self) -> dict[sp.Symbol, str]:
+        """How LaTeX writes columns and the constants that keep their names."""
+        given = {p.symbol: in_latex(p.name) for p in self.parameters if p.given}
+        return {**given, **names_in_latex(self.names)}
 
     def to_python(self, name: str = "law") -> str:
         """Return the source of a function of the columns; all it needs is numpy."""
@@ -295,7 +300,7 @@ def names_in_latex(names: Names) -> dict[sp.Symbol, str]:
 
 def _latex_with_errors(formula: Formula, digits: int) -> str:
     """Put marks in for the numbers, which sort before all names, and write these as numbers."""
-    values, written = {}, names_in_latex(formula.names)
+    values, written = {}, formula._words_in_latex()
     for n, p in enumerate(formula.parameters):
         if p.given:
             continue

@@ -82,7 +82,7 @@ def solve(table: ReducedTable, search: Search, depth: int = 0) -> list[Template]
     whole, search = search, replace(search)  # its own deadline
     half = search.share(0.5).deadline
     chain = reduce_table(table, half)
-    cut = time.monotonic() > half
+    late = time.monotonic() > half
     final = chain[-1]
     noise = max(min(s.loo for s in chain), 1e-15)
     pool: list[Candidate] = []
@@ -113,8 +113,8 @@ def solve(table: ReducedTable, search: Search, depth: int = 0) -> list[Template]
                 break
         if search.over or patient:
             break
-    if depth == 0:
-        search.counter.cut = cut or time.monotonic() > whole.deadline
+    if depth == 0 and whole.work == np.inf:  # a search that was told to hurry is not cut short
+        search.counter.cut |= late or time.monotonic() > whole.deadline
     return finished(pool, found, search.data, search.forbidden)
 
 
@@ -146,6 +146,8 @@ def stages(
     summable = (r == 1 and clear) or (1 < r <= _SUMMED_COLUMNS and depth == 0)
     if summable:
         yield "sums", lambda: summed(table, search.share(0.5), noise, _QUICK)
+    elif r == 1 and depth == 0 and not definite(table.U[:, 0]):
+        yield "sums", lambda: exact_sums(table, search.share(0.5), noise)
     if depth < DEEPEST:
         yield "links", lambda: hidden(table, search.share(0.5), depth)
     if parts:
@@ -176,12 +178,12 @@ def summed(table: ReducedTable, search: Search, noise: float, effort: Effort) ->
     """Laws that are sums of a few products of functions of single variables."""
     u = tuple(sp.symbols(f"_u0:{table.U.shape[1]}"))
     found: list[Template] = []
-    sums = pursued(
+    longer = pursued(
         table.U, table.f, table.weight * (1 if table.importance is None else table.importance),
         allowed=lambda formula: permitted(formula, search.forbidden),
         over=lambda: search.over, effort=effort,
     )  # fmt: skip
-    for one in sums:
+    for one in longer:
         law = table.expression(one.formula(u), u)
         template = Template.of(law, stage="sums", route=table.route).refined(search.data)
         search.counter.candidates += 1
@@ -192,6 +194,11 @@ def summed(table: ReducedTable, search: Search, noise: float, effort: Effort) ->
         # what has edges looks noisy to a smooth surrogate, and a sum does not mind them
         found += summed(table, search, noise, EFFORT)
     return sorted(found, key=lambda t: t.score)[:4]
+
+
+def exact_sums(table: ReducedTable, search: Search, noise: float) -> list[Template]:
+    """Sums of one variable that are exact: a kink at zero looks noisy to a smooth surrogate."""
+    return [law for law in summed(table, search, noise, _QUICK) if law.error < EXACT]
 
 
 def hidden(table: ReducedTable, search: Search, depth: int) -> list[Template]:

@@ -13,7 +13,7 @@ from ..._core.least_squares import levenberg_marquardt, standard_errors
 from ..._core.types import Array
 from ...symbols import Program, program
 from .._route import MadeExact, Step
-from .._thresholds import ALL_DIGITS, ROUNDING, exact_below
+from .._thresholds import ALL_DIGITS, ROUNDING
 
 _PARAMETERS: list[sp.Dummy] = []  # that no column can be confused with
 
@@ -145,14 +145,14 @@ class Template:
             if symbol in law.parameters and len(law.parameters) > 1:
                 less = law._without(law.parameters.index(symbol))
                 less = None if less is None else less.refined(data, 3)
-                if less is not None and less.error < exact_below(len(less.parameters)):
+                if less is not None and less.error <= max(10 * self.error, ROUNDING):
                     law = less
         return law if law is self else law.refined(data).weighed(data)
 
     def _without(self, index: int) -> Template | None:
         """The law with zero in place of a number, and of those that this makes idle."""
         less = self.fixed(index, sp.Integer(0))
-        if less.expression.has(sp.nan, sp.zoo, sp.oo) or not less.expression.free_symbols:
+        if less.expression.has(sp.nan, sp.zoo, sp.oo, -sp.oo) or not less.expression.free_symbols:
             return None
         keep = [i for i, s in enumerate(less.parameters) if s in less.expression.free_symbols]
         return replace(

@@ -221,7 +221,7 @@ def _arguments(U: Array) -> list[Powers]:
 
 
 CLASSES = {
-    "sin": (sp.sin, sp.asin),
+    "sin": (sp.sin, sp.asin, sp.atan),
     "cos": (sp.cos, sp.acos),
     "exp": (sp.exp,),
     "log": (sp.log,),

@@ -63,14 +63,17 @@ class Atom:
         grid: which inner numbers are tried: "rate" (b times x of the order of one), "both" (rates
             of either sign), "wave" (frequencies), "place" (a rate b and a place c among the rows).
         sign: "" if x may be any, "positive" if it must be, "mixed" if it makes sense only for
-            columns that change their sign, "nonnegative" if zero may be among the rows.
+            columns that change their sign, "nonnegative" if zero may be among the rows, "nonzero"
+            if it may not.
         outer: powers of x that it is also tried with.
+        degree: the power of x beside b.
     """
 
     formula: sp.Expr
     grid: str = ""
     sign: str = ""
     outer: tuple[int, ...] = (0,)
+    degree: int = 1
 
     @cached_property
     def numbers(self) -> tuple[sp.Symbol, ...]:
@@ -89,7 +92,9 @@ class Atom:
 
     def times(self, power: int) -> Atom:
         """Return it with a power of x before it."""
-        return Atom(X**power * self.formula, self.grid, "nonzero" if power < 0 else self.sign)
+        sign = {"nonnegative": "positive", "": "nonzero"}.get(self.sign, self.sign)
+        formula = X**power * self.formula
+        return Atom(formula, self.grid, sign if power < 0 else self.sign, degree=self.degree)
 
     def starts(self, scale: Scale, count: int) -> Array:
         """Return inner numbers to try, (starts, numbers)."""
@@ -105,7 +110,7 @@ class Atom:
         rates = np.geomspace(0.05 / scale.large, 8 / scale.small, count)
         if self.grid == "both":
             rates = np.r_[-rates[rates * scale.large < 6][::2], rates]
-        return rates[:, None]
+        return (np.sign(rates) * np.abs(rates) ** self.degree)[:, None]
 
     def sensible(self, scale: Scale, numbers: Sequence[float]) -> bool:
         """Return whether inner numbers lie where the function is not the limit of another."""
@@ -116,7 +121,7 @@ class Atom:
         if self.grid == "rate" and numbers[0] <= 0:
             return False
         most = 1e3 / scale.span if self.grid == "wave" else 30 / scale.small
-        return 0.05 / scale.large < abs(numbers[0]) < most
+        return 0.05 / scale.large < abs(numbers[0]) ** (1 / self.degree) < most
 
     @property
     def value(self) -> Program:
@@ -175,13 +180,13 @@ RATED = (
     Atom(sp.log(1 + B * X), "rate", "nonnegative", outer=(0, 1)),
     Atom(sp.log(1 + B * _A), "rate", "mixed"),
     Atom(1 / (1 + B * X), "rate", "nonnegative", outer=(0, 2)),
-    Atom(1 / (1 + B * X**2), "rate", outer=(0, 1, 3)),
-    Atom(1 / (1 + B * X**3), "rate", "nonnegative", outer=(0, 1, 2)),
-    Atom(1 / (1 + B * X**4), "rate", outer=(0, 1, 2, 3)),
+    Atom(1 / (1 + B * X**2), "rate", outer=(0, 1, 3), degree=2),
+    Atom(1 / (1 + B * X**3), "rate", "nonnegative", outer=(0, 1, 2), degree=3),
+    Atom(1 / (1 + B * X**4), "rate", outer=(0, 1, 2, 3), degree=4),
     Atom(sp.tanh(B * X), "rate", outer=(0, 1)),
-    Atom(sp.exp(-B * X**2), "rate", outer=(0, 1)),
+    Atom(sp.exp(-B * X**2), "rate", outer=(0, 1), degree=2),
     Atom(sp.exp(-B * _A), "rate", "mixed", outer=(0, 1)),
-    Atom(sp.sqrt(1 + B * X**2), "rate"),
+    Atom(sp.sqrt(1 + B * X**2), "rate", degree=2),
     Atom(sp.atan(B * X), "rate"),
     Atom(1 / (1 + sp.exp(-B * (X - C))), "place", outer=(0, 1)),
 )
@@ -197,7 +202,7 @@ def of_two(atoms: Sequence[Atom] = ()) -> tuple[Atom, ...]:
     """Return those that are multiplied with one of another column."""
     return tuple(
         dict.fromkeys(
-            Atom(a.formula, a.grid, a.sign)
+            Atom(a.formula, a.grid, a.sign, degree=a.degree)
             for a in (*atoms, *POWERS, *FIXED, *RATED)
             if a.grid != "place"
         )

@@ -138,13 +138,15 @@ class Dictionary:
         terms: list[Term] = [(f,) for block in plain for f in block.factors]
         for some in self._kinds(residual, basis, _PAIRED)[1:]:
             terms += [t for _, t in sorted(some, key=lambda item: -item[0])[:_PAIRED]]
-        columns = np.array([product_of(t, U) for t in terms]) * self.weight
+        columns = np.array([product_of(t, U) for t in terms]).reshape(-1, len(U)) * self.weight
         norms = np.linalg.norm(columns, axis=1)
         columns /= norms[:, None]
         columns -= (columns @ basis.T) @ basis
         left = np.einsum("tn,tn->t", columns, columns)
         good = np.isfinite(left) & (left > _COLLINEAR)
         terms = [t for t, g in zip(terms, good, strict=True) if g]
+        if len(terms) < 2:
+            return []
         columns = columns[good] / np.sqrt(left[good])[:, None]
         image, gram = columns @ residual, columns @ columns.T
         rest = 1 - gram**2

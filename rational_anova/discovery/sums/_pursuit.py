@@ -16,6 +16,7 @@ from ._sum import Key, Rows, Sum, empty, inner_of, key_of, pruned, refined
 _ROWS = 240  # that are looked at
 _PAIRS = 20  # of terms that take the place of one
 _FRUITLESS = 2  # lengths without a better score, after which longer sums are not looked for
+_ROUNDING = 1e-15  # the same relative to the size: what arithmetic leaves
 _DONE = 1e-13  # error relative to the spread below which a sum is exact
 
 
@@ -88,8 +89,8 @@ def pursued(
     w = np.ones(len(some)) if weight is None else weight[some]
     U, target = U[some], w * y[some]
     rows = Rows(U, w, target, tuple(map(Scale.of, U.T)))
-    around = target - w * (w @ target) / (w @ w)
-    limit = _DONE**2 * float(around @ around)
+    around = target - w * (w @ target) / max(float(w @ w), 1e-300)
+    limit = max(_DONE**2 * float(around @ around), _ROUNDING**2 * float(target @ target))
     beam, best, since = [empty(rows)], np.inf, 0
     with np.errstate(all="ignore"):
         dictionary = Dictionary(U, w, atoms, allowed)

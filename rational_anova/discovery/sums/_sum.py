@@ -62,11 +62,6 @@ class Sum:
         """How many numbers stand inside of functions."""
         return inner_of(self.terms)
 
-    @property
-    def key(self) -> Key:
-        """What it is, whatever its numbers."""
-        return key_of(self.terms)
-
     def formula(self, symbols: Sequence[sp.Symbol]) -> sp.Expr:
         """Return it in the symbols of the columns, its numbers as floats."""
         return sp.Add(
@@ -139,6 +134,8 @@ def _with(terms: tuple[Term, ...], theta: Array) -> tuple[Term, ...]:
 def _solved(terms: tuple[Term, ...], rows: Rows) -> Sum | None:
     if not terms:
         return empty(rows)
+    if len(terms) >= len(rows.target):
+        return None
     if not all(f.atom.sensible(rows.scales[f.place], f.numbers) for t in terms for f in t):
         return None
     target = rows.target
