@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from statistics import median
 
 import numpy as np
+import sympy as sp
 from scipy.integrate import solve_ivp
 
 from experiments.discovery import judge, laws
@@ -43,10 +45,11 @@ class Motion(laws.Problem):
         states = states_of(self)
         first, last = ends.get("t", (0.0, 20.0))
         parts = []
+        slopes = self._slopes()
         for _ in range(_STARTS):
-            start = [random.uniform(*ends[s]) for s in states]
+            start = [random.uniform(*ends.get(s, (-1.0, 1.0))) for s in states]
             path = solve_ivp(
-                self._slopes, (first, last), start, rtol=1e-10, atol=1e-12, dense_output=True,
+                slopes, (first, last), start, rtol=1e-10, atol=1e-12, dense_output=True,
                 events=self._left, max_step=(last - first) / 200,
             )  # fmt: skip
             t = np.linspace(first, path.t[-1], rows // _STARTS + 1)
@@ -55,20 +58,26 @@ class Motion(laws.Problem):
         X = np.concatenate(parts)[:rows]
         return X, self(X)
 
-    def _slopes(self, t: float, state: np.ndarray) -> list[float]:
-        values = {"t": t, **dict(zip(states_of(self), state, strict=True))}
-        slope = float(self(np.array([[values[name] for name in self.names]]))[0])
-        return [slope] if len(state) == 1 else [float(state[1]), slope]
+    def _slopes(self) -> Callable[[float, np.ndarray], list[float]]:
+        """The right-hand side, compiled once."""
+        law = sp.lambdify([sp.Symbol(name) for name in self.names], self.formula, "numpy")
+
+        def slopes(t: float, state: np.ndarray) -> list[float]:
+            values = {"t": t, **dict(zip(states_of(self), state, strict=True))}
+            slope = float(law(*(values[name] for name in self.names)))
+            return [slope] if len(state) == 1 else [float(state[1]), slope]
+
+        return slopes
 
     def _left(self, t: float, state: np.ndarray) -> float:
         """Positive while the state is within its box, made wider by itself."""
+        ends = {name: (low, high) for name, low, high in self.variables}
         room = [
             min(s - (1.5 * low - 0.5 * high), 1.5 * high - 0.5 * low - s)
             if low < 0
             else min(s - 0.2 * low, 1.5 * high - s)
-            for s, (low, high) in zip(
-                state, (self.box[self.names.index(n)] for n in states_of(self)), strict=True
-            )
+            for s, name in zip(state, states_of(self), strict=True)
+            for low, high in [ends.get(name, (-np.inf, np.inf))]
         ]
         return min(room)
 
