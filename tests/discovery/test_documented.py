@@ -38,7 +38,7 @@ STATED = [
     f"| each fitted number, of any | {_weigh.NUMBER:g}, and {_weigh.MANY:g} more for each beyond four |",
     f"no more than the last row has seen | {_weigh.ODD:g} |",
     f"(`called`), on a column of another name | {_weigh.ODD:g} |",
-    f"fits to rounding ({at.EXACT:g} of the spread)",
+    f"fits to rounding ({at.EXACT:g} of the spread; {at.EXACT_LONG:g} with more than",
 ]
 
 
