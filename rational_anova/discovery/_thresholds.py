@@ -9,9 +9,7 @@ from __future__ import annotations
 
 # -- exact or not
 EXACT = 1e-10  # an error that no approximation of few terms reaches by chance
-EXACT_LONG = (
-    1e-12  # the same for formulas of more than FREE_NUMBERS: long sums come near to anything
-)
+EXACT_LONG = 1e-12  # ... and one of more than FREE_NUMBERS
 ROUNDING = 1e-13  # below this, errors are not told apart: a thousand roundings of float64
 
 # -- rows
