@@ -496,16 +496,3 @@ def test_a_link_is_a_step_of_the_route():
     (step,) = state.linked(LINKS["log y"]).route
     assert step == Linked("log y")
     assert step.text == "seen as log y"
-
-
-def test_numbers_for_rounding_alone_are_dropped():
-    """A small term that the rows do have stays; one that only fits rounding goes."""
-    X = draw((0.5, 3))
-    t = X[:, 0]
-    y = 2 * t + 0.5 * np.sqrt(t) + 2e-9 * np.cos(t)
-    data = Data(X, y, (x,), float(y.std()), np.ones(len(y)))
-    kept = Template.of(2.0 * x + 0.5 * sp.sqrt(x) + 2e-9 * sp.cos(x)).refined(data).pruned(data)
-    assert len(kept.parameters) == 3
-    padded = Template.of(2.0 * x + 0.5 * sp.sqrt(x) + 2e-9 * sp.cos(x) + 1e-17 / x**2)
-    assert padded.refined(data).pruned(data).law.has(sp.cos)
-    assert len(padded.refined(data).pruned(data).parameters) == 3

@@ -5,7 +5,7 @@ import pytest
 import sympy as sp
 
 from rational_anova.discovery import discover
-from rational_anova.discovery.search import permitted
+from rational_anova.discovery.search import Data, Template, permitted
 from rational_anova.discovery.sums import Atom, Effort, pursued
 from rational_anova.discovery.sums._atoms import B, Scale, X, of_one, of_two
 from rational_anova.discovery.sums._dictionary import Dictionary, Factor, product_of
@@ -115,7 +115,7 @@ def test_gains_are_those_of_least_squares():
 def test_gains_of_two_are_those_of_least_squares():
     U, w, y = np.column_stack([A, T])[:80], np.ones(80), RNG.normal(size=80)
     basis = np.zeros((0, 80))
-    for gain, one, two in Dictionary(U, w).best_two(y, basis, U, 5):
+    for gain, one, two in Dictionary(U, w).best_two(y, basis, 5):
         columns = np.column_stack([product_of(one, U), product_of(two, U)])
         left = y - columns @ np.linalg.lstsq(columns, y, rcond=None)[0]
         assert y @ y - left @ left == pytest.approx(gain, rel=1e-6)
@@ -143,3 +143,15 @@ def test_a_long_sum_that_comes_near_is_not_called_exact():
 
     law = discover({"x": A}, special.j0(A), target="y", time_limit=20)
     assert str(law.grade) in ("interpolation", "nothing")
+
+
+def test_numbers_for_rounding_alone_are_dropped():
+    """A small term that the rows do have stays; one that only fits rounding goes."""
+    x, t = sp.Symbol("x"), A / 4
+    y = 2 * t + 0.5 * np.sqrt(t) + 2e-9 * np.cos(t)
+    data = Data(t[:, None], y, (x,), float(y.std()), np.ones(len(y)))
+    kept = Template.of(2.0 * x + 0.5 * sp.sqrt(x) + 2e-9 * sp.cos(x)).refined(data).pruned(data)
+    assert len(kept.parameters) == 3
+    padded = Template.of(2.0 * x + 0.5 * sp.sqrt(x) + 2e-9 * sp.cos(x) + 1e-17 / x**2)
+    assert padded.refined(data).pruned(data).law.has(sp.cos)
+    assert len(padded.refined(data).pruned(data).parameters) == 3

@@ -76,7 +76,7 @@ class Dictionary:
         self, U: Array, weight: Array, atoms: Sequence[Atom] = (),
         allowed: Callable[[sp.Expr], bool] = lambda formula: True,
     ) -> None:  # fmt: skip
-        self.weight = weight
+        self.U, self.weight = U, weight
         places = range(U.shape[1])
         ones = [a for a in of_one(atoms) if allowed(a.formula)]
         twos = [a for a in of_two(atoms) if allowed(a.formula)]
@@ -127,9 +127,7 @@ class Dictionary:
                 out.append((g, (left.factors[a], right.factors[b])))
         return kinds
 
-    def best_two(
-        self, residual: Array, basis: Array, U: Array, count: int
-    ) -> list[tuple[float, Term, Term]]:
+    def best_two(self, residual: Array, basis: Array, count: int) -> list[tuple[float, Term, Term]]:
         """Return the two terms that lower the squares most together, `count` times.
 
         A good term may be found only beside another: alone, a third one does what both do.
@@ -138,7 +136,9 @@ class Dictionary:
         terms: list[Term] = [(f,) for block in plain for f in block.factors]
         for some in self._kinds(residual, basis, _PAIRED)[1:]:
             terms += [t for _, t in sorted(some, key=lambda item: -item[0])[:_PAIRED]]
-        columns = np.array([product_of(t, U) for t in terms]).reshape(-1, len(U)) * self.weight
+        columns = (
+            np.array([product_of(t, self.U) for t in terms]).reshape(-1, len(self.U)) * self.weight
+        )
         norms = np.linalg.norm(columns, axis=1)
         columns /= norms[:, None]
         columns -= (columns @ basis.T) @ basis

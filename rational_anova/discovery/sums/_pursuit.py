@@ -159,7 +159,7 @@ def _longer(
     for less in _shorter(beam, rows, effort):
         if over():
             return
-        for gain, one, two in dictionary.best_two(less.residual, less.basis, rows.U, _PAIRS):
+        for gain, one, two in dictionary.best_two(less.residual, less.basis, _PAIRS):
             trials.add(less.squares - gain, (*less.terms, one, two))
     for known in beam:
         if over():
