@@ -25,6 +25,8 @@ from .known import (
     with_parameter_units,
 )
 from .law import Law
+from .search import permitted
+from .sums import Atom, read_functions
 
 FUNCTIONS = ("sin", "cos", "exp", "log", "sqrt", "tanh", "power")
 
@@ -51,6 +53,7 @@ def discover(
     positive: Sequence[str] = (),
     periodic: Sequence[str] = (),
     without: Sequence[str] = (),
+    functions: Sequence[Any] = (),
     time_limit: float = 60.0,
     seed: int = 0,
     callbacks: Sequence[Callback] | None = None,
@@ -88,6 +91,8 @@ def discover(
         positive: columns that are positive by nature; an error where a row is not.
         periodic: columns that are angles: they enter by their sine and cosine only.
         without: functions that the law may not have, out of sin, cos, exp, log, sqrt, tanh, power.
+        functions: of a column `x` that sums may have beside the usual ones, as text or in sympy,
+            such as ["exp(-b*x)*sin(c*x)", "erf(b*x)"]; other names, at most two, are inner numbers.
         time_limit: seconds after which the best law so far is returned.
         seed: for the rows that are held out.
         callbacks: functions of a `Progress`, called at every stage with the best law so far; one
@@ -113,6 +118,7 @@ def discover(
     check.choice(noise_model, ("auto", *MODELS[:-1]), "noise_model")
     table = prepare(X, y, names, target, constants, sigma=sigma, x_sigma=x_sigma, by=by)
     _check_options(table, positive, periodic, without, noise)
+    atoms = _functions(functions, without)
     if noise is not None and table.sigma is None:
         spread = float(np.std(table.y)) or 1.0
         table = replace(table, sigma=np.full(len(table.y), max(noise, 1e-12) * spread))
@@ -124,6 +130,7 @@ def discover(
             forms=(*own, *catalogue()),
             periodic=tuple(periodic),
             forbidden=frozenset(without),
+            functions=atoms,
             noise_model=noise_model,
             robust=loss == "robust",
             seed=seed,
@@ -137,7 +144,7 @@ def discover(
         asked = {
             "noise_model": noise_model, "loss": loss, "time_limit": time_limit, "seed": seed,
             "without": list(without), "periodic": list(periodic), "template": template,
-            "units": None if units is None else dict(units),
+            "units": None if units is None else dict(units), "functions": list(map(str, functions)),
         }  # fmt: skip
         noted = replace(table, notes=(*table.notes, *notes))
         law = replace(law, provenance=provenance(noted, asked))
@@ -153,6 +160,11 @@ def _found(
 ) -> Law:
     """The law, by the way that the options ask for."""
     if table.groups is not None:
+        if options.functions:
+            raise ValueError(
+                "by cannot go with functions: of several experiments whole forms are compared; "
+                "give yours by forms=[...]"
+            )
         if template is not None or (units is not None and not absorb_units):
             raise ValueError(
                 "by cannot go with template, nor with units unless absorb_units=True; leave one out"
@@ -165,6 +177,18 @@ def _found(
     if units is not None:
         return discovered_with_units(table, options, units, absorb_units)
     return discovered(table, options)
+
+
+def _functions(given: Sequence[Any], without: Sequence[str]) -> tuple[Atom, ...]:
+    """Functions of the user's own, none of which may be forbidden."""
+    atoms = read_functions(given)
+    for text, atom in zip(given, atoms, strict=True):
+        clash = [name for name in without if not permitted(atom.formula, frozenset({name}))]
+        if clash:
+            raise ValueError(
+                f"functions has {str(text)!r}, which without={clash!r} forbids; leave one out"
+            )
+    return atoms
 
 
 def _check_options(

@@ -20,8 +20,10 @@ from .claims import Candidate, relative_error
 from .fitting import Fit, Rows
 from .law import readable
 from .search import Counter, Data, ReducedTable
+from .sums import Atom
 
 Indices = NDArray[np.int64]
+_CONCLUDED = 0.93  # of the time limit: the rest is for weighing what was found
 
 
 @dataclass
@@ -31,6 +33,7 @@ class Options:
     forms: Sequence[NamedForm] = ()
     periodic: tuple[str, ...] = ()
     forbidden: frozenset[str] = frozenset()  # functions
+    functions: tuple[Atom, ...] = ()  # that sums may have beside the usual ones
     noise_model: str = "auto"
     robust: bool = False
     seed: int = 0
@@ -70,7 +73,8 @@ class Run:
     @property
     def over(self) -> bool:
         """Whether no more work is to be begun."""
-        return self.stopped or self.counter.stopped or time.monotonic() > self.options.limit
+        late = time.monotonic() > self.options.after(_CONCLUDED)
+        return self.stopped or self.counter.stopped or late
 
     @property
     def cut_short(self) -> bool:

@@ -83,6 +83,10 @@ def _demand(part: sp.Expr) -> Condition | None:
         return Condition(argument, f"at most {_LARGEST:g}", high=_LARGEST)
     if isinstance(part, sp.tan):
         return Condition(sp.cos(argument), "free of zeros", nonzero=True)
+    if isinstance(part, sp.erf | sp.erfc) or (
+        isinstance(part, sp.besselj) and part.order.is_Integer
+    ):
+        return None  # continuous and bounded on the whole line, though there are no bounds here
     if part.is_Function and part.func not in FUNCTIONS:
         return Condition(part, "finite", open=True)  # which nothing here can prove
     return None

@@ -2,8 +2,11 @@
 
 from ._names import Names
 from ._numeric import numeric
-from ._parse import check_formula, names_in, parse
+from ._parse import FUNCTIONS, check_formula, names_in, parse
 from ._program import Program, program
 from ._snap import snap
 
-__all__ = ["Names", "Program", "check_formula", "names_in", "numeric", "parse", "program", "snap"]
+__all__ = [
+    "FUNCTIONS", "Names", "Program", "check_formula", "names_in", "numeric", "parse", "program",
+    "snap",
+]  # fmt: skip

@@ -23,7 +23,7 @@ _CODE = (
     "public protected virtual friend namespace using throw catch try typename explicit export "
     "mutable and or not xor asm fortran linux unix main NULL NAN INFINITY HUGE_VAL M_PI M_E fabs "
     "pow exp2 expm1 log2 log10 log1p hypot fmax fmin fmod ceil round trunc tgamma lgamma isnan "
-    "isinf power where arctan arcsin arccos array asarray float64"
+    "isinf jn power where arctan arcsin arccos array asarray float64"
 )
 _IN_TEXT = FUNCTIONS | frozenset(_CONSTANTS.split())
 _IN_CODE = frozenset(_CODE.split())

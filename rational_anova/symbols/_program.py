@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
+from functools import cache, partial, reduce
 from typing import Any
 
 import numpy as np
 import sympy as sp
-from scipy.special import erf, erfc
+from scipy.special import erf, erfc, jv, jvp
 
 from ._numeric import numeric
 
@@ -99,7 +99,7 @@ class _Tape:
         if isinstance(e, sp.Max | sp.Min):
             pick = np.maximum if isinstance(e, sp.Max) else np.minimum
             return self._folded(pick, map(self.place, e.args))
-        return self.apply(_curve(e)[0], self.place(e.args[0]))
+        return self.apply(_curve(e)[0], self.place(e.args[-1]))
 
     def _product(self, factors: Sequence[sp.Expr]) -> int:
         """Factors, divided by those that stand below the line."""
@@ -161,7 +161,7 @@ class _Tape:
         outer = _curve(e)[1]
         if inner is None or outer is None:
             return None
-        return self._times(self.apply(outer, self.place(e.args[0]), self.place(e)), inner)
+        return self._times(self.apply(outer, self.place(e.args[-1]), self.place(e)), inner)
 
     def _slope_of_factor(self, factors: Sequence[sp.Expr], which: int, s: sp.Symbol) -> int | None:
         own = self._slope(factors[which], s)
@@ -296,9 +296,16 @@ _CURVES: dict[type[sp.Function], tuple[Callable[..., Any], Callable[..., Any] | 
 
 
 def _curve(e: sp.Expr) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+    if isinstance(e, sp.besselj) and e.order.is_Integer:
+        return _bessel(int(e.order))
     if e.func not in _CURVES or len(e.args) != 1:
         raise _UnknownFunction
     return _CURVES[e.func]
+
+
+@cache  # equal operations must be one function, to be done once
+def _bessel(order: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    return partial(jv, order), lambda x, y: jvp(order, x)
 
 
 def _reduced(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:

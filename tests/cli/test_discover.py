@@ -85,7 +85,8 @@ def test_law_and_notes(table, calls):
 def test_options(table, calls):
     options = "--inputs V,T --constant R=8.314 --constant k=1e-3 --positive T,V --periodic T --without sin,exp"
     more = "--without log --time-limit 5 --seed 7 --noise 0.01 --where gas=b --quiet"
-    result = run(table, "--target", "P", *options.split(), *more.split())
+    functions = ["--function", "erf(b*x)", "--function", "besselj(0, x)"]
+    result = run(table, "--target", "P", *options.split(), *more.split(), *functions)
     assert result.exit_code == 0, result.output
     assert result.output == "P = 8.314*V\n"
     (call,) = calls
@@ -94,6 +95,7 @@ def test_options(table, calls):
     assert call["constants"] == {"R": 8.314, "k": 1e-3}
     assert (call["positive"], call["periodic"]) == (["T", "V"], ["T"])
     assert call["without"] == ["sin", "exp", "log"]
+    assert call["functions"] == ["erf(b*x)", "besselj(0, x)"]
     assert (call["time_limit"], call["seed"], call["noise"]) == (5.0, 7, 0.01)
 
 

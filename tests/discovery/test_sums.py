@@ -7,7 +7,7 @@ import sympy as sp
 from rational_anova.discovery import discover
 from rational_anova.discovery.search import Data, Template, permitted
 from rational_anova.discovery.sums import Atom, Effort, pursued
-from rational_anova.discovery.sums._atoms import B, Scale, X, of_one, of_two
+from rational_anova.discovery.sums._atoms import RATE, B, Scale, X, of_one, of_two
 from rational_anova.discovery.sums._dictionary import Dictionary, Factor, product_of
 
 RNG = np.random.default_rng(0)
@@ -95,7 +95,7 @@ def test_what_is_forbidden():
 
 def test_atoms_of_ones_own():
     y = 2 * sp.lambdify(X, sp.erf(0.4 * X), "scipy")(A) - 0.1 * A
-    found = last((A,), y, atoms=[Atom(sp.erf(B * X), "rate")])
+    found = last((A,), y, atoms=[Atom(sp.erf(B * X), (RATE,))])
     assert error(found, y) < 1e-13
     assert found.formula(sp.symbols("x:1")).has(sp.erf)
 

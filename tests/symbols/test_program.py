@@ -47,6 +47,13 @@ def test_a_power_of_zero_has_a_slope_in_its_exponent():
     assert slope.tolist() == [0.0, 8 * np.log(2)]
 
 
+@pytest.mark.parametrize("order", [0, 1, 3])
+def test_bessel_functions(order):
+    ours, theirs = both(sp.besselj(order, a * x), (x, a), (np.linspace(0.1, 9, 20), 1.3))
+    for mine, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-14)
+
+
 def test_what_has_no_line_is_left_to_sympy():
     value = program((x,), [sp.atan2(x, 1)])(np.array([1.0]))[0]
     slope = program((x,), [sp.atan2(x, 1)], (x,))(np.array([1.0]))[0]

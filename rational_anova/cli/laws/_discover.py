@@ -69,6 +69,13 @@ def discover(
     without: Annotated[
         list[str] | None, typer.Option(help="Functions that the law may not have, as sin,exp.")
     ] = None,
+    function: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FORMULA",
+            help='A function of a column x that sums may have, as "erf(b*x)". Repeatable.',
+        ),
+    ] = None,
     report: Report = None,
     json: Json = None,
     plot: Plot = None,
@@ -94,6 +101,7 @@ def discover(
         "positive": intake.columns(positive, "--positive"),
         "periodic": intake.columns(periodic, "--periodic"),
         "without": listed_options(without),
+        "functions": function,
         "noise": noise,
         "loss": loss,
         "noise_model": noise_model,

@@ -80,8 +80,9 @@ def to_c(expr: sp.Expr, names: Names, parameters: Sequence[Parameter], name: str
     numbers = {n: sp.Float(float(n), 17) for n in expr.atoms(sp.NumberSymbol)}
     value = _text(_C(), expr.xreplace(numbers), names, code)
     lines = [*unused, *body, f"return {value};"]
+    posix = "#define _XOPEN_SOURCE 700 /* for jn */\n" if expr.has(sp.besselj) else ""
     return (
-        "#include <math.h>\n\n"
+        f"{posix}#include <math.h>\n\n"
         + f"double {name}({arguments})\n{{\n"
         + "".join(f"    {line}\n" for line in lines)
         + "}\n"
@@ -133,7 +134,7 @@ def _text(printer: Any, expr: sp.Expr, names: Names, parameters: Mapping[str, st
     return written
 
 
-_SPECIAL = {"erf": "erf", "erfc": "erfc"}  # as scipy calls them
+_SPECIAL = {"erf": "erf", "erfc": "erfc", "besselj": "jv"}  # as scipy calls them
 
 
 class _NumPy(NumPyPrinter):
@@ -150,7 +151,7 @@ class _NumPy(NumPyPrinter):
         name = _SPECIAL[expr.func.__name__]
         return f"scipy.special.{name}({', '.join(map(self._print, expr.args))})"
 
-    _print_erf = _print_erfc = _special
+    _print_erf = _print_erfc = _print_besselj = _special
 
 
 class _C(C99CodePrinter):
@@ -163,6 +164,9 @@ class _C(C99CodePrinter):
             base = self._print(expr.base)
             return f"({base}*{base})"
         return str(super()._print_Pow(expr))
+
+    def _print_besselj(self, expr: sp.Expr) -> str:
+        return f"jn({int(expr.order)}, {self._print(expr.argument)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import product
 
 import numpy as np
 import sympy as sp
@@ -55,25 +56,94 @@ class Scale:
 
 
 @dataclass(frozen=True)
+class Grid:
+    """Which values of an inner number are tried, and which are sensible.
+
+    Args:
+        kind: "rate" (the number times x is of the order of one), "wave" (a frequency), "place" (a
+            value of x), "steep" (a rate as seen from such a place), "phase" (an angle), "chirp" (a
+            frequency, or its growth, of few periods), "size" (any number, of the order of one).
+        degree: the power of x that the number goes with: 2 for b in b*x**2, -1 in x/b.
+        signed: whether it may be negative.
+    """
+
+    kind: str
+    degree: float = 1
+    signed: bool = False
+
+    def starts(self, scale: Scale, count: int) -> Array:
+        """Return numbers to try, about so many."""
+        if self.kind == "place":
+            return np.array(scale.places)
+        if self.kind == "chirp":
+            turns = np.linspace(
+                -_CHIRP if self.signed else 0.0, _CHIRP, count if self.signed else count // 2
+            )
+            return turns / scale.span**self.degree
+        if self.kind == "phase":  # half a turn more is a sign
+            return np.pi * np.arange(_PHASES) / _PHASES
+        if self.kind == "wave":
+            most = min(np.pi * scale.count / 6, 80.0)
+            slow, quick = np.geomspace(0.5, 3, count // 4), np.linspace(3.5, most, 2 * count)
+            return np.r_[slow, quick] ** np.sign(self.degree) / scale.span**self.degree
+        if self.kind == "steep":
+            rates = np.array([3.0, 10.0, 30.0, 100.0]) / scale.span
+        elif self.kind == "size":
+            rates = np.geomspace(1 / _SIZE, _SIZE, count)
+        else:
+            rates = np.geomspace(0.05 / scale.large, 8 / scale.small, count)
+        if self.signed:
+            slow = rates[rates * scale.large < 6][::2] if self.kind == "rate" else rates
+            rates = np.r_[-slow, rates]
+        return np.asarray(np.sign(rates) * np.abs(rates) ** self.degree)
+
+    def sensible(self, scale: Scale, number: float) -> bool:
+        """Return whether a number lies where the function is not the limit of another."""
+        if self.kind == "place":
+            return scale.low <= number <= scale.high
+        if self.kind == "phase":
+            return abs(number) < 4 * np.pi
+        if self.kind == "chirp":
+            return abs(number) * scale.span**self.degree < 5 * _CHIRP
+        if number == 0 or (number < 0 and self.kind in ("rate", "steep") and not self.signed):
+            return False
+        size = np.float64(abs(number))  # which overflows without an error
+        if self.kind == "size":
+            return bool(1e-2 / _SIZE < size < 1e2 * _SIZE)
+        if self.kind == "wave":
+            turns = (size * scale.span**self.degree) ** np.sign(self.degree) / scale.span
+            return bool(0.05 / scale.large < turns < 1e3 / scale.span)
+        rate = size ** (1 / self.degree)
+        if self.kind == "steep":
+            return bool(rate * scale.span > 0.5)
+        return bool(0.05 / scale.large < rate < 30 / scale.small)
+
+
+RATE, BOTH, WAVE = Grid("rate"), Grid("rate", signed=True), Grid("wave")
+STEEP, PLACE = Grid("steep"), Grid("place")
+CHIRP = (Grid("chirp"), Grid("chirp", 2, signed=True))
+_CHIRP = 40.0  # radians, for a frequency and for its growth
+_PHASES = 6  # angles that are tried
+_SIZE = 100.0  # numbers are tried up to this, and down to its inverse
+
+
+@dataclass(frozen=True)
 class Atom:
     """A function of a column x, which may have inner numbers b and c.
 
     Args:
         formula: in x, b and c.
-        grid: which inner numbers are tried: "rate" (b times x of the order of one), "both" (rates
-            of either sign), "wave" (frequencies), "place" (a rate b and a place c among the rows).
+        grids: which inner numbers are tried, one for each.
         sign: "" if x may be any, "positive" if it must be, "mixed" if it makes sense only for
             columns that change their sign, "nonnegative" if zero may be among the rows, "nonzero"
             if it may not.
         outer: powers of x that it is also tried with.
-        degree: the power of x beside b.
     """
 
     formula: sp.Expr
-    grid: str = ""
+    grids: tuple[Grid, ...] = ()
     sign: str = ""
     outer: tuple[int, ...] = (0,)
-    degree: int = 1
 
     @cached_property
     def numbers(self) -> tuple[sp.Symbol, ...]:
@@ -93,35 +163,17 @@ class Atom:
     def times(self, power: int) -> Atom:
         """Return it with a power of x before it."""
         sign = {"nonnegative": "positive", "": "nonzero"}.get(self.sign, self.sign)
-        formula = X**power * self.formula
-        return Atom(formula, self.grid, sign if power < 0 else self.sign, degree=self.degree)
+        return Atom(X**power * self.formula, self.grids, sign if power < 0 else self.sign)
 
     def starts(self, scale: Scale, count: int) -> Array:
-        """Return inner numbers to try, (starts, numbers)."""
-        if not self.numbers:
-            return np.zeros((1, 0))
-        if self.grid == "place":
-            steep = np.array([3.0, 10.0, 30.0, 100.0]) / scale.span
-            return np.array([(b, c) for b in steep for c in scale.places])
-        if self.grid == "wave":
-            most = min(np.pi * scale.count / 6, 80.0)
-            slow, quick = np.geomspace(0.5, 3, count // 4), np.linspace(3.5, most, 2 * count)
-            return (np.r_[slow, quick] / scale.span)[:, None]
-        rates = np.geomspace(0.05 / scale.large, 8 / scale.small, count)
-        if self.grid == "both":
-            rates = np.r_[-rates[rates * scale.large < 6][::2], rates]
-        return (np.sign(rates) * np.abs(rates) ** self.degree)[:, None]
+        """Return inner numbers to try, (starts, numbers): all of one with all of the other."""
+        each = count if len(self.grids) < 2 or self.grids == CHIRP else count // 2
+        values = [grid.starts(scale, each) for grid in self.grids]
+        return np.array(list(product(*values)))
 
     def sensible(self, scale: Scale, numbers: Sequence[float]) -> bool:
         """Return whether inner numbers lie where the function is not the limit of another."""
-        if not numbers:
-            return True
-        if self.grid == "place":
-            return numbers[0] * scale.span > 0.5 and scale.low <= numbers[1] <= scale.high
-        if self.grid == "rate" and numbers[0] <= 0:
-            return False
-        most = 1e3 / scale.span if self.grid == "wave" else 30 / scale.small
-        return 0.05 / scale.large < abs(numbers[0]) ** (1 / self.degree) < most
+        return all(g.sensible(scale, n) for g, n in zip(self.grids, numbers, strict=True))
 
     @property
     def value(self) -> Program:
@@ -174,36 +226,42 @@ FIXED = (
     Atom(sp.exp(-(X**2)), outer=(0, 1)),
 )
 RATED = (
-    Atom(sp.exp(-B * X), "both", outer=(0, 1, 2)),
-    Atom(sp.sin(B * X), "wave", outer=(0, 1)),
-    Atom(sp.cos(B * X), "wave", outer=(0, 1)),
-    Atom(sp.log(1 + B * X), "rate", "nonnegative", outer=(0, 1)),
-    Atom(sp.log(1 + B * _A), "rate", "mixed"),
-    Atom(1 / (1 + B * X), "rate", "nonnegative", outer=(0, 2)),
-    Atom(1 / (1 + B * X**2), "rate", outer=(0, 1, 3), degree=2),
-    Atom(1 / (1 + B * X**3), "rate", "nonnegative", outer=(0, 1, 2), degree=3),
-    Atom(1 / (1 + B * X**4), "rate", outer=(0, 1, 2, 3), degree=4),
-    Atom(sp.tanh(B * X), "rate", outer=(0, 1)),
-    Atom(sp.exp(-B * X**2), "rate", outer=(0, 1), degree=2),
-    Atom(sp.exp(-B * _A), "rate", "mixed", outer=(0, 1)),
-    Atom(sp.sqrt(1 + B * X**2), "rate", degree=2),
-    Atom(sp.atan(B * X), "rate"),
-    Atom(1 / (1 + sp.exp(-B * (X - C))), "place", outer=(0, 1)),
+    Atom(sp.exp(-B * X), (BOTH,), outer=(0, 1, 2)),
+    Atom(sp.sin(B * X), (WAVE,), outer=(0, 1)),
+    Atom(sp.cos(B * X), (WAVE,), outer=(0, 1)),
+    Atom(sp.log(1 + B * X), (RATE,), "nonnegative", outer=(0, 1)),
+    Atom(sp.log(1 + B * _A), (RATE,), "mixed"),
+    Atom(1 / (1 + B * X), (RATE,), "nonnegative", outer=(0, 2)),
+    Atom(1 / (1 + B * X**2), (Grid("rate", 2),), outer=(0, 1, 3)),
+    Atom(1 / (1 + B * X**3), (Grid("rate", 3),), "nonnegative", outer=(0, 1, 2)),
+    Atom(1 / (1 + B * X**4), (Grid("rate", 4),), outer=(0, 1, 2, 3)),
+    Atom(sp.tanh(B * X), (RATE,), outer=(0, 1)),
+    Atom(sp.exp(-B * X**2), (Grid("rate", 2),), outer=(0, 1)),
+    Atom(sp.exp(-B * _A), (RATE,), "mixed", outer=(0, 1)),
+    Atom(sp.sqrt(1 + B * X), (RATE,), "nonnegative"),
+    Atom(sp.sqrt(1 + B * X**2), (Grid("rate", 2),)),
+    Atom(sp.atan(B * X), (RATE,)),
+    Atom(1 / (1 + sp.exp(-B * (X - C))), (STEEP, PLACE), outer=(0, 1)),
+    *(Atom(f(B * X + C * X**2), CHIRP) for f in (sp.sin, sp.cos)),
+    *(Atom(sp.exp(-B * X) * f(C * X), (RATE, WAVE)) for f in (sp.sin, sp.cos)),
 )
 
 
 def of_one(atoms: Sequence[Atom] = ()) -> tuple[Atom, ...]:
     """Return all atoms of one column, with the powers before them; a user's first."""
     every = (*atoms, *POWERS, *FIXED, *RATED)
-    return tuple(dict.fromkeys(a.times(k) if k else a for a in every for k in a.outer))
+    return _once(a.times(k) if k else a for a in every for k in a.outer)
 
 
 def of_two(atoms: Sequence[Atom] = ()) -> tuple[Atom, ...]:
-    """Return those that are multiplied with one of another column."""
-    return tuple(
-        dict.fromkeys(
-            Atom(a.formula, a.grid, a.sign, degree=a.degree)
-            for a in (*atoms, *POWERS, *FIXED, *RATED)
-            if a.grid != "place"
-        )
-    )
+    """Return those that are multiplied with one of another column; a user's first."""
+    table = (a for a in (*POWERS, *FIXED, *RATED) if len(a.grids) < 2)
+    return _once((*atoms, *table))
+
+
+def _once(atoms: Iterable[Atom]) -> tuple[Atom, ...]:
+    """Each function once, the first way to try it."""
+    found: dict[sp.Expr, Atom] = {}
+    for atom in atoms:
+        found.setdefault(atom.formula, atom)
+    return tuple(found.values())

@@ -11,7 +11,7 @@ import sympy as sp
 from ..._core.types import Array
 from ._atoms import Atom, Scale
 from ._dictionary import Dictionary, Term
-from ._sum import Key, Rows, Sum, empty, inner_of, key_of, pruned, refined
+from ._sum import Key, Rows, Sum, empty, inner_of, key_of, pruned, refined, without_factors
 
 _ROWS = 240  # that are looked at
 _PAIRS = 20  # of terms that take the place of one
@@ -68,7 +68,8 @@ def pursued(
 ) -> Iterator[Sum]:
     """Yield the best sums of one term, of two, and so on; an exact one is the last.
 
-    It ends where two more terms bring nothing, by the score of the sums.
+    Where further functions are given, the best that has one of them follows each. It ends where two
+    more terms bring nothing, by the score of the sums.
 
     Args:
         U: inputs (rows, columns).
@@ -110,11 +111,18 @@ def pursued(
             ]
             if not beam:
                 return
-            first = min(beam, key=lambda s: s.score)
+            first = without_factors(min(beam, key=lambda s: s.score), rows)
             yield first
+            own = [one for one in beam if one is not first and _uses(one, atoms)]
+            if own:  # what was asked for is weighed even where another sum is a little nearer
+                yield min(own, key=lambda s: s.score)
             best, since = (first.score, 0) if first.score < best else (best, since + 1)
             if since == _FRUITLESS or over():
                 return
+
+
+def _uses(one: Sum, atoms: Sequence[Atom]) -> bool:
+    return any(factor.atom in atoms for term in one.terms for factor in term)
 
 
 def _some(rows: int) -> Array:

@@ -179,3 +179,17 @@ def pruned(found: Sum, rows: Rows, limit: float) -> Sum:
         else:
             return found
     return found
+
+
+def without_factors(found: Sum, rows: Rows) -> Sum:
+    """Return a sum without the factors that the rows do not ask for: tanh(8 x) where x > 1."""
+    for k, term in enumerate(found.terms):
+        for j in range(len(term)):
+            shorter = term[:j] + term[j + 1 :]
+            terms = (*found.terms[:k], shorter, *found.terms[k + 1 :])
+            if len(key_of(terms)) < len(terms):
+                continue
+            less = refined(terms, rows)
+            if less is not None and less.score <= found.score:
+                return without_factors(less, rows)
+    return found
