@@ -36,7 +36,8 @@ ROOMS = {
         "_api",
     ],
     "discovery": [
-        "_algebra | _route | _thresholds | catalogue | dimensions | sums",
+        "_algebra | _route | _thresholds | catalogue | dimensions",
+        "sums | waves",
         "_equivalence | search | fitting",
         "law",
         "finish | claims",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ import numpy as np
 import sympy as sp
 
 from ._run import Run, data_of, is_constant, reduced_table, thinned
-from ._thresholds import COMPACT, EXACT, FREE_NUMBERS, NEIGHBOURS
+from ._thresholds import CHANCE, COMPACT, EXACT, FREE_NUMBERS, NEIGHBOURS, ROUNDING
 from .claims import (
     NUMBER,
     PRIOR,
@@ -56,7 +57,8 @@ _ALSO = 3  # formulas of the search that are weighed as they are, beside an exac
 _NEAR = 12.0  # in score: what exact numbers may bring
 _NEARLY = 3.0  # times the error of a curve of both columns: that of one alone, to be looked at
 _FEW = 3  # numbers of a named law that fits, beside which no formula without a name is looked for
-_CONTENT = 3.0  # seconds that the search gets once a named law fits
+_REWRITTEN = 2  # forms of a law that are looked at for shorter ways to write them
+_UNFINISHED = (ArithmeticError, ValueError, TypeError)  # of a form that algebra cannot finish
 
 
 # -- what is tried
@@ -133,9 +135,11 @@ def add_searched(run: Run, rows: Rows, noise: NoiseShape, content: bool) -> list
         weight = 1 / deviations(rows, best.fit.predict(rows.X), noise)
         weight = weight / np.sqrt(np.mean(weight**2)) if np.isfinite(weight).all() else None
     data = data_of(run.table, rows, weight)
-    search = Search(data, options.after(0.85), run.counter, options.forbidden, run.report)
-    if content and satisfied(run, rows, noise):
-        search.hurry(_CONTENT)
+    search = Search(
+        data, options.after(0.85), run.counter, options.forbidden, run.report,
+        functions=options.functions,
+    )  # fmt: skip
+    search.content = content and satisfied(run, rows, noise)
     reduced = reduced_table(run, rows, weight)
     interrupted: KeyboardInterrupt | None = None
     try:
@@ -153,7 +157,10 @@ def add_searched(run: Run, rows: Rows, noise: NoiseShape, content: bool) -> list
         close = {id(c.template) for c in raw if c.score < near}
         laws = [law for law in laws[:4] if id(law) in close]
     run.report("simplifying")
-    short = [with_exact_numbers(law, data, run) for law in laws[:4]]
+    short: list[Template] = []
+    for law in laws[:4]:
+        if not _outdone(law, short):
+            short.append(with_exact_numbers(law, data, run))
     rest = [] if content else laws[: _ALSO if short and short[0].error < EXACT else 2 * _ALSO]
     laws = sorted(short, key=lambda t: round(t.score, 3)) + rest
     run.candidates += list(candidates_of(laws, rows, run, noise))
@@ -180,11 +187,22 @@ def candidates_of(
                 yield searched_candidate(fit, template)
 
 
+def _outdone(law: Template, short: Sequence[Template]) -> bool:
+    """Whether a law without a free number fits as well: then no other can be more probable."""
+    return any(
+        not other.parameters
+        and other.rows * np.log(max(other.error, ROUNDING) / max(law.error, ROUNDING)) < CHANCE / 2
+        for other in short
+    )
+
+
 def with_exact_numbers(law: Template, data: Data, run: Run) -> Template:
     """The law with exact numbers where the data allow it, in its shortest form."""
-    best = None
+    if law.error < EXACT:
+        law = law.pruned(data)
     if len(law.parameters) > FREE_NUMBERS or law.complexity > COMPACT:
         return law  # an approximation: no form makes it a law
+    found: list[Template] = []
     for form in forms(law):
         if run.over:
             break
@@ -192,18 +210,16 @@ def with_exact_numbers(law: Template, data: Data, run: Run) -> Template:
         if not form.error <= 1.05 * law.error + 1e-12:
             continue
         run.counter.candidates += 1
-        try:
-            short = (
-                rewritten(simplified(form, data, (), dict(data.known)), data)
-                .refined(data)
-                .weighed(data)
-            )
-        except (ArithmeticError, ValueError, TypeError):
-            continue  # a form that cannot be finished: others can, and nothing is lost
-        if not permitted(short.law, run.options.forbidden):
-            continue
-        if best is None or short.score < best.score - 1e-3:  # ties: the form of textbooks
-            best = short
+        with contextlib.suppress(*_UNFINISHED):
+            found.append(simplified(form, data, (), dict(data.known)).weighed(data))
+    best = None
+    # algebra takes most of the time, and the other forms are mostly the same law once more
+    for form in sorted(found, key=lambda t: t.score)[:_REWRITTEN]:
+        with contextlib.suppress(*_UNFINISHED):
+            short = rewritten(form, data).refined(data).weighed(data)
+            better = best is None or short.score < best.score - 1e-3  # ties: as textbooks have it
+            if better and permitted(short.law, run.options.forbidden):
+                best = short
     return best or law
 
 

@@ -120,7 +120,20 @@ class MadeExact:
         return f"{self.value:.6g} +- {self.stderr:.1g} was taken as {self.exact}"
 
 
-Step = Idle | Factors | Joined | Scaled | Linked | Separated | LinearIn
+@dataclass(frozen=True)
+class Waves:
+    """Columns that enter by the sine or cosine of a phase."""
+
+    variables: tuple[sp.Expr, ...]
+    phase: sp.Expr
+
+    @property
+    def text(self) -> str:
+        """The step in words."""
+        return f"the target oscillates with the phase {self.phase} of {_listed(self.variables)}"
+
+
+Step = Idle | Factors | Joined | Scaled | Linked | Separated | LinearIn | Waves
 
 
 def _listed(expressions: tuple[sp.Expr, ...]) -> str:

@@ -41,7 +41,6 @@ SCAN_ROWS = 200  # that the scan of rates looks at
 SCAN_KEPT = {1: 3, 2: 6, 3: 4}  # supports of each size that are refined
 SCAN_PROMISING = 120  # supports whose rates are sharpened
 NO_NOISE = 1e-7  # leave-one-out error of a surrogate below which rows have no noise
-PATIENCE = 5.0  # seconds for simpler laws, once one at the level of the noise is there
 
 # -- numbers
 ALL_DIGITS = 60.0  # twice the nats of a number that is known to the last digit: 2 log(2**43)

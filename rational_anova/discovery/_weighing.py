@@ -68,6 +68,8 @@ from .search import (
 )
 
 _WEIGHED = 24  # candidates that are refitted under the noise that was chosen
+_LAST = 15  # ... and of these, on all rows
+_LATE_WEIGHED, _LATE_LAST = 6, 4  # the same when the time is up
 _SPARE = 3  # rows more than numbers, at least: else a curve goes through all of them
 _ROBUST = 12  # candidates that outliers are looked for with
 _MOST_SPOILT = 0.25  # of the rows
@@ -146,15 +148,16 @@ def _concluded(run: Run, looked: _Looked, outliers: Indices) -> Law:
     rows, searched, held, noise = looked.rows, looked.searched, looked.held, looked.noise
     cut_short = run.cut_short
     part = rows.some(searched)
-    pool = ranked(list(refits(best_by_view(run.candidates, _WEIGHED), part, noise)), part.X)
+    most, last = (_LATE_WEIGHED, _LATE_LAST) if run.over else (_WEIGHED, _LAST)
+    pool = ranked(list(refits(best_by_view(run.candidates, most), part, noise)), part.X)
     pool = [c for c in pool if run.options.allowed(c.fit)] or pool
     pool = [c for c in pool if c.fit.numbers <= len(part.y) - _SPARE] or pool[-1:]
-    tame = [c for c in pool[:15] if sane(c, part)] + pool[15:]
+    tame = [c for c in pool[:last] if sane(c, part)] + pool[last:]
     final = rows if len(rows.y) <= FITTED_ROWS else rows.some(np.arange(FITTED_ROWS))
-    top = _final(tame[:15] or pool[:15], final, noise)
+    top = _final(tame[:last] or pool[:last], final, noise)
     if not top:  # a row that was held out is negative, and the noise was that of logarithms
         noise = NoiseShape()
-        top = _final(tame[:15] or pool[:15], final, noise)
+        top = _final(tame[:last] or pool[:last], final, noise)
     if not any(exact(c.fit, final) for c in top[:1]) and not run.over:
         top = with_simple_exponents(sorted(top, key=lambda c: c.score), final)
     names = run.table.names.columns
@@ -174,7 +177,7 @@ def _concluded(run: Run, looked: _Looked, outliers: Indices) -> Law:
         top = [*_final(run.candidates[:1], final, noise), *top]
     if is_constant(rows.y):
         top, verdict = top[:1], Verdict(Grade.ESTABLISHED, ())
-    weighed = Weighed(top, final, verdict, looked.compared, tame[15:], outliers.tolist())
+    weighed = Weighed(top, final, verdict, looked.compared, tame[last:], outliers.tolist())
     return assembled(run.table, weighed, evidence, provenance={})
 
 

@@ -178,11 +178,15 @@ def missed_by_chance(
     """
     if not all(np.isfinite(a).all() for a in (miss, J, covariance)):
         return None
-    total = np.eye(len(miss)) + J @ covariance @ J.T
+    # of a sum of one and a product of few columns: no system of as many unknowns as rows
+    size, directions = np.linalg.eigh((covariance + covariance.T) / 2)
+    spread = J @ (directions * np.sqrt(np.maximum(size, 0.0)))
+    seen = spread.T @ miss
     try:
-        square = float(miss @ np.linalg.solve(total, miss)) / scale**2
+        shared = np.linalg.solve(np.eye(len(seen)) + spread.T @ spread, seen)
     except np.linalg.LinAlgError:
         return None
+    square = float(miss @ miss - seen @ shared) / scale**2
     return float(stats.f.sf(square / len(miss), len(miss), free))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 import sympy as sp
@@ -166,7 +167,7 @@ def weight_of(expression: sp.Expr) -> float:
 def ways(expression: sp.Expr, template: Template, data: Data) -> Iterator[sp.Expr]:
     """Equal expressions, of ways that are not too long to go."""
     positive = {
-        s: sp.Dummy(s.name, positive=True)
+        s: _positive(s)
         for s, column in zip(data.symbols, data.X.T, strict=True)
         if (column > 0).all()
     }
@@ -198,6 +199,12 @@ def ways(expression: sp.Expr, template: Template, data: Data) -> Iterator[sp.Exp
             out = attempted(trick, start, terms)
             if out is not None and not out.has(sp.Abs):  # the sign is known from the rows
                 yield out.xreplace(back)
+
+
+@lru_cache(256)
+def _positive(symbol: sp.Symbol) -> sp.Dummy:
+    """A positive symbol in its place, always the same: sympy remembers what it knows of it."""
+    return sp.Dummy(symbol.name, positive=True)
 
 
 def apart_everywhere(expression: sp.Expr) -> sp.Expr:

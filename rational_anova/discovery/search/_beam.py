@@ -55,6 +55,15 @@ class System:
         if self.usable:
             self.gram, self.cross = self.M.T @ self.M, self.M.T @ self.b
 
+    def least_error(self) -> float:
+        """Error of all terms together, relative to the spread: no few of them have a smaller one.
+
+        But for the sizes of denominators, by which the errors of the linear problem are off.
+        """
+        Q, _ = np.linalg.qr(self.M)
+        left = self.b - Q @ (Q.T @ self.b)
+        return float(np.sqrt(np.mean(left**2))) / self.table.spread
+
     def solve(self, supports: Index) -> Array:
         """Coefficients of many supports of one size, (K, size)."""
         G = self.gram[supports[:, :, None], supports[:, None, :]]

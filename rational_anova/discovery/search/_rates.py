@@ -17,6 +17,9 @@ from ._reduced_table import ReducedTable
 from ._stages import allowed_links, thin
 from ._vocabulary import FUNCTIONS, Family, Link, Term, families, monomial, monomials
 
+_SIMPLE = 2  # terms of a law that is looked for beside a longer one
+_FAR = 3.0  # times the best error: a candidate whose rate alone was sharpened may come nearer
+
 
 def sharpened(system: System, supports: Index, low: Array, high: Array) -> tuple[Array, Array]:
     """The rate of each support by golden section, all at once, and the squared residual there."""
@@ -73,9 +76,14 @@ def scanned_rates(
     links: Sequence[str],
     deadline: float = np.inf,
     forbidden: frozenset[str] = frozenset(),
+    known: float = np.inf,
 ) -> Iterator[Iterator[Candidate]]:
-    """One family at a time: the best supports of each size at the best of many rates, refined."""
-    order = ("exp", "power", "trig", "tanh", "log(1+)", "sqrt(1+)")
+    """One family at a time: the best supports of each size at the best of many rates, refined.
+
+    Where an error is known to be possible, only candidates of few terms that come near to it are
+    looked at.
+    """
+    order = ("exp", "power", "trig", "tanh", "1/(exp-1)", "log(1+)", "sqrt(1+)")
     usable = [
         f
         for f in families(table.U, forbidden)
@@ -85,17 +93,17 @@ def scanned_rates(
     for family in usable:
         if time.monotonic() > deadline:
             return
-        yield _family(table, links, deadline, family)
+        yield _family(table, links, deadline, family, known)
 
 
 def _family(
-    table: ReducedTable, links: Sequence[str], deadline: float, family: Family
+    table: ReducedTable, links: Sequence[str], deadline: float, family: Family, best: float
 ) -> Iterator[Candidate]:
-    best = np.inf
+    most = max(SCAN_KEPT) if np.isinf(best) else _SIMPLE
     for link in allowed_links(table, links):
         if time.monotonic() > deadline:
             return
-        for candidate in _refined(table, link, family, best):
+        for candidate in _refined(table, link, family, best, most):
             best = min(best, candidate.error)
             yield candidate
         if best < EXACT:
@@ -145,7 +153,9 @@ def _supports(P: Sequence[Term], Q: Sequence[Term]) -> dict[int, Index]:
     return out
 
 
-def _refined(table: ReducedTable, link: Link, family: Family, best: float) -> Iterator[Candidate]:
+def _refined(
+    table: ReducedTable, link: Link, family: Family, best: float, most: int
+) -> Iterator[Candidate]:
     P, Q = scan_terms(table, family)
     rows = thin(table, SCAN_ROWS)
     systems = []
@@ -158,11 +168,12 @@ def _refined(table: ReducedTable, link: Link, family: Family, best: float) -> It
     gram = np.stack([s.gram for s in systems])
     cross = np.stack([s.cross for s in systems])
     for size, supports in _supports(P, Q).items():
-        if not len(supports):
+        if not len(supports) or size > most:
             continue
         thinned = [
             replace(candidate, stage="rates").refined(10, rows)
             for candidate in _best(systems, gram, cross, supports, SCAN_KEPT[size])
+            if candidate.error < _FAR * best
         ]
         thinned.sort(key=_worth)
         for c in thinned[:3]:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import sympy as sp
@@ -150,7 +151,10 @@ class Guess:
 
     violation: float
     make: Callable[[], ReducedTable | None]
+    doubt: float = 1.0  # times its error, where the best of several is chosen
 
+
+_OFFSET_DOUBT = 1.3  # with a number more, an offset fits a poor surrogate a little better by chance
 
 # phi, its slope, where it is allowed, its cost, the function in it
 # f depends on phi_i(u_i) + s phi_j(u_j) only, if f_i / phi_i' = f_j / (s phi_j')
@@ -333,7 +337,7 @@ def reduce_table(table: ReducedTable, deadline: float) -> list[ReducedTable]:
 def _best_reduction(table: ReducedTable, deadline: float) -> ReducedTable | None:
     """The first symmetry that holds; of a poor surrogate, the one that holds best."""
     allowed = max(REDUCED_SLACK * table.loo, EXACT_REDUCTION)
-    poor, kept = table.loo > POOR_SURROGATE, []
+    poor, kept = table.loo > POOR_SURROGATE, list[tuple[float, ReducedTable]]()
     for guess in guesses(table):
         if time.monotonic() > deadline:
             break
@@ -345,10 +349,10 @@ def _best_reduction(table: ReducedTable, deadline: float) -> ReducedTable | None
             continue
         trial = trial.fitted(hopeless=30 * allowed)
         if trial.loo <= allowed:
-            kept.append(trial)
+            kept.append((guess.doubt * trial.loo, trial))
             if not poor or len(kept) == 10 or trial.loo < 0.2 * table.loo:
                 break
-    return min(kept, key=lambda t: t.loo, default=None)
+    return min(kept, key=lambda t: t[0], default=(np.inf, None))[1]
 
 
 def guesses(table: ReducedTable) -> Iterator[Guess]:
@@ -376,5 +380,6 @@ def guesses(table: ReducedTable) -> Iterator[Guess]:
         others += sorted(found, key=lambda g: g.violation)[:4]
     for shifted in offset_factors(table, f[:, 0], U * G, weight[:, 0], tolerance)[:2]:
         # with a free number more it fits more easily, so that it comes after its equals
-        others.append(Guess(shifted[0] + 0.1, lambda s=shifted: drop_offset(table, *s[1:])))  # type: ignore[misc]
+        made = partial(drop_offset, table, *shifted[1:])
+        others.append(Guess(shifted[0] + 0.1, made, _OFFSET_DOUBT))
     yield from sorted(others, key=lambda g: g.violation)

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import sympy as sp
 
 from ..._core.types import Array
-from .._thresholds import EXACT_REDUCTION, SPLIT_SLACK
+from .._route import Waves
+from .._thresholds import COMPARED_TERMS, EXACT_REDUCTION, SPLIT_SLACK
+from ..waves import Phase, phases
 from ._reduced_table import ReducedTable
 from ._surrogate import Basis, definite, leave_one_out, top_degree
 from ._vocabulary import LINKS, SLOPES, Link
+
+_RATES = (1.0, 2.0, 0.5, np.pi, 2 * np.pi, 4 * np.pi)  # that phases mostly have
+_NEAR_RATE = 0.04  # how far a periodogram may be off, relatively
+_SHARP_RATE = 1e-3  # what is left is refined with the law
+_PROMISING = 0.9  # times the error of a surrogate of the columns, at the rate of the periodogram
+_SMOOTHER = 0.1  # ... and at the best one
+_AS_SMOOTH = 1.5  # times the least error, for fewer columns
 
 
 @dataclass(frozen=True)
@@ -250,3 +260,64 @@ def _fit(table: ReducedTable, rest: Sequence[int], phis: Sequence[Array]) -> tup
         if columns >= 20 and best[0] > 0.3 * table.spread:
             break
     return best[0] / table.spread, best[1]
+
+
+# -- oscillations
+
+
+def waving(table: ReducedTable) -> Iterator[ReducedTable]:
+    """The table with sine or cosine of a phase for its columns, where the target is smooth so."""
+    if {"sin", "cos"} & table.forbidden:
+        return
+    for phase in phases(table.U, table.f, table.weight):
+        best = _smoothest(table, phase)
+        if best.table.loo > _PROMISING * table.loo:
+            continue
+        near = [rate for rate in _RATES if abs(phase.rate / rate - 1) < _NEAR_RATE]
+        best = min([best, *map(best.at, near)], key=lambda w: w.table.loo)
+        step = _NEAR_RATE / 2
+        while best.table.loo > EXACT_REDUCTION and step > _SHARP_RATE:
+            trials = (best.at(best.phase.rate * (1 + k * step)) for k in (-1, 1))
+            best, step = min([best, *trials], key=lambda w: w.table.loo), step / 2
+        if best.table.loo < _SMOOTHER * table.loo:
+            yield best.table.fitted()
+
+
+@dataclass(frozen=True)
+class _Waving:
+    """A table with waves for columns: which phase, which columns are kept, cosine, sine or both."""
+
+    whole: ReducedTable
+    phase: Phase
+    places: tuple[int, ...]
+    waves: tuple[int, ...]
+
+    @cached_property
+    def table(self) -> ReducedTable:
+        """The table itself, roughly fitted."""
+        old, phase = self.whole, self.phase
+        angle, expression = phase.rate * phase.argument(old.U), phase.expression(old.variables)
+        both = ((np.cos(angle), sp.cos(expression)), (np.sin(angle), sp.sin(expression)))
+        U = np.column_stack([old.U[:, list(self.places)], *(both[k][0] for k in self.waves)])
+        kept = (old.variables[i] for i in self.places)
+        gone = tuple(old.variables[i] for i in phase.places)
+        variables = (*kept, *(both[k][1] for k in self.waves))
+        return old.reduced(U, variables, Waves(gone, expression)).fitted(columns=COMPARED_TERMS)
+
+    def at(self, rate: float) -> _Waving:
+        """The same at another rate."""
+        return replace(self, phase=replace(self.phase, rate=rate))
+
+
+def _smoothest(table: ReducedTable, phase: Phase) -> _Waving:
+    """The table with the fewest columns among those that a surrogate follows well."""
+    every = tuple(range(table.U.shape[1]))
+    rest = tuple(i for i in every if i not in phase.places)
+    trials = [
+        _Waving(table, phase, places, waves)
+        for places in (rest, every)
+        for waves in ((0,), (1,), (0, 1))
+    ]
+    best = min(t.table.loo for t in trials)
+    good = (t for t in trials if t.table.loo <= max(_AS_SMOOTH * best, EXACT_REDUCTION))
+    return min(good, key=lambda t: t.table.U.shape[1])

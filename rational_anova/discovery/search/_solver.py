@@ -10,14 +10,14 @@ import numpy as np
 import sympy as sp
 
 from .._route import LinearIn, Linked, Separated
-from .._thresholds import DEEPEST, EXACT, NO_NOISE, PATIENCE
-from ..sums import EFFORT, Effort, pursued
+from .._thresholds import DEEPEST, EXACT, NO_NOISE, POOR_SURROGATE
+from ..sums import EFFORT, Atom, Effort, pursued
 from ._candidate import Candidate
 from ._judge import adequate, constant, finished, judged, polished, settled
 from ._rates import scanned_rates
 from ._reduce import hidden_factors, reduce_table
 from ._reduced_table import ReducedTable
-from ._separate import sums, varying
+from ._separate import sums, varying, waving
 from ._stages import lifts, null_space, rational_terms
 from ._surrogate import definite
 from ._template import Data, Template
@@ -26,6 +26,11 @@ from ._vocabulary import LINKS, USUAL, permitted
 _SUMMED_COLUMNS = 3  # more are left to symmetries and parts
 _BETTER = 0.5  # times the error of the smooth surrogate: no law of few numbers by chance
 _QUICK = Effort(first=30, kept=6, tried=8, terms=4, inner=2)
+_FEW = 3  # numbers of a law that few others could rival
+_MANY_ROWS = 300  # on which sums of a noisy column can be told apart
+_CLEAR = 1e-5  # error of the surrogate below which sharp ways are gone
+_RARE = tuple(name for name in LINKS if name not in USUAL)
+_PLAIN = ("y", "1/y")  # links of laws that are simple
 _WIDE = Effort(kept=20)  # one variable is quick, and many functions of it are alike
 
 
@@ -58,18 +63,19 @@ class Search:
     forbidden: frozenset[str] = frozenset()
     report: Callable[[str], None] = lambda text: None
 
-    work: float = np.inf  # the same in seconds of this thread's own work
+    functions: tuple[Atom, ...] = ()  # of a user, for sums
+    content: bool = False  # a law at the level of the noise is there: others may but be simpler
+    long: bool = True  # it has many numbers, or is not there
 
     @property
     def over(self) -> bool:
         """Whether the time is up."""
-        late = time.monotonic() > self.deadline or time.thread_time() > self.work
-        return late or self.counter.stopped
+        return time.monotonic() > self.deadline or self.counter.stopped
 
-    def hurry(self, seconds: float) -> None:
-        """Give the search so many seconds of work; a busy machine may take them longer."""
-        self.work = min(self.work, time.thread_time() + seconds)
-        self.deadline = min(self.deadline, time.monotonic() + 4 * seconds)
+    @property
+    def links(self) -> tuple[str, ...]:
+        """Links of the target that are worth a look."""
+        return _PLAIN if self.content else USUAL
 
     def share(self, part: float) -> Search:
         """The same with a part of the time that is left."""
@@ -80,17 +86,18 @@ class Search:
 def solve(table: ReducedTable, search: Search, depth: int = 0) -> list[Template]:
     """Laws for one table, the best first; at most a dozen."""
     whole, search = search, replace(search)  # its own deadline
+    found = waved(table, search.share(0.3)) if depth == 0 else []
+    if any(law.error < EXACT for law in found):
+        return finished([], found, search.data, search.forbidden)
     half = search.share(0.5).deadline
     chain = reduce_table(table, half)
     late = time.monotonic() > half
     final = chain[-1]
     noise = max(min(s.loo for s in chain), 1e-15)
     pool: list[Candidate] = []
-    found: list[Template] = []
-    patient = False
     looked_at = [final, *[s for s in chain[-2::-1] if s.U.shape[1] != final.U.shape[1]][:1]]
     for reduced in looked_at:
-        for name, stage in stages(reduced, search, noise, depth):
+        for name, stage in stages(reduced, search, noise, depth, chain[0]):
             search.report(name)
             if callable(stage):
                 found += stage()
@@ -105,17 +112,26 @@ def solve(table: ReducedTable, search: Search, depth: int = 0) -> list[Template]
                 search.counter.pool, search.counter.found = pool, found
             if done or (found and settled(found[0], noise)):
                 return finished(pool, found, search.data, search.forbidden)
-            if not patient and adequate(pool, found, noise) and not _edged(found, noise, reduced):
-                # a law at the noise: others may be simpler, but not better, so no long search
-                patient = True
-                search.hurry(_patience(depth, noise))
+            # of several surrogates the least error is a little too small, by chance
+            own = max(noise, reduced.loo)
+            if own > NO_NOISE and adequate(pool, found, own):
+                search.content |= not _edged(found, own, reduced)
+                search.long = _numbers(pool, found) > _FEW
             if search.over:
                 break
-        if search.over or patient:
+        enough = not search.long or adequate(pool, found, noise)
+        if search.over or (search.content and enough):
             break
-    if depth == 0 and whole.work == np.inf:  # a search that was told to hurry is not cut short
+    if depth == 0:
         search.counter.cut |= late or time.monotonic() > whole.deadline
     return finished(pool, found, search.data, search.forbidden)
+
+
+def _numbers(pool: list[Candidate], found: list[Template]) -> int:
+    """Free numbers of the best law so far."""
+    laws = [(c.score, len(c.theta)) for c in pool[:1]]
+    laws += [(t.score, len(t.parameters)) for t in found[:1]]
+    return min(laws)[1]
 
 
 def _edged(found: list[Template], noise: float, table: ReducedTable) -> bool:
@@ -123,55 +139,73 @@ def _edged(found: list[Template], noise: float, table: ReducedTable) -> bool:
     return bool(found) and table.U.shape[1] > 1 and found[0].error < _BETTER * noise
 
 
-def _patience(depth: int, noise: float) -> float:
-    """Seconds for other laws; without noise a law that is not exact is not at the end."""
-    seconds = PATIENCE if depth == 0 else PATIENCE / 3
-    return 4 * seconds if noise < NO_NOISE else seconds
+Stage = tuple[str, Iterator[Candidate] | Callable[[], list[Template]]]
 
 
 def stages(
-    table: ReducedTable, search: Search, noise: float, depth: int
-) -> Iterator[tuple[str, Iterator[Candidate] | Callable[[], list[Template]]]]:
-    """Names and candidates of the stages, the cheapest first."""
-    r, deadline, forbidden = table.U.shape[1], search.deadline, search.forbidden
+    table: ReducedTable, search: Search, noise: float, depth: int, whole: ReducedTable
+) -> Iterator[Stage]:
+    """Names and candidates of the stages, the cheapest first; fewer once the search is content."""
+    r = table.U.shape[1]
     if r == 0:
         yield "power law", iter([constant(table)])
         return
-    if noise < 1e-5:
+    if noise < _CLEAR:
         yield "rational projection", null_space(table)
-    yield "few terms", rational_terms(table, USUAL, deadline)
-    parts = r >= 2 and depth < DEEPEST
-    clear = noise < 1e-5  # then coefficients are sharp, and quicker to see than lifts
-    # with noise, sums on one column would be what named laws and products are already
-    summable = (r == 1 and clear) or (1 < r <= _SUMMED_COLUMNS and depth == 0)
-    if summable:
+    yield "few terms", rational_terms(table, search.links, search.deadline)
+    if search.functions and depth == 0 and whole.U.shape[1] <= _SUMMED_COLUMNS:
+        # symmetries may have mixed the columns that the user's functions are of
+        yield "sums", lambda: summed(whole, search.share(0.5), noise, _QUICK)
+    yield from (_of_one if r == 1 else _of_more)(table, search, noise, depth)
+    if r <= 2:
+        known = noise if search.content else np.inf
+        rates = scanned_rates(table, search.links[:4], search.deadline, search.forbidden, known)
+        for family in rates:
+            yield "rates", family
+    if r != 2:
+        rest = _PLAIN if search.content else tuple(LINKS) if r > 2 else _RARE
+        yield "lifts", lifts(table, rest if r < 5 else (), search.deadline, search.forbidden)
+
+
+def _of_one(table: ReducedTable, search: Search, noise: float, depth: int) -> Iterator[Stage]:
+    """Stages of one variable."""
+    u, deadline, forbidden = table.U[:, 0], search.deadline, search.forbidden
+    yield "lifts", lifts(table, search.links, deadline, forbidden)
+    if not definite(u) and (u != 0).all():
+        for k in (2, 1):  # no negative powers of what changes sign: the target takes them
+            over = table.divided(u**-k, table.variables[0] ** -k)
+            yield "lifts", lifts(over, ("y",), deadline, forbidden)
+    # with noise, sums of one column would mostly be what named laws and products are already
+    clear, many = noise < _CLEAR, search.long and len(u) >= _MANY_ROWS and depth == 0
+    if clear or many:
         yield "sums", lambda: summed(table, search.share(0.5), noise, _QUICK)
-    elif r == 1 and depth == 0 and not definite(table.U[:, 0]):
+    elif depth == 0 and not definite(u):
         yield "sums", lambda: exact_sums(table, search.share(0.5), noise)
     if depth < DEEPEST:
         yield "links", lambda: hidden(table, search.share(0.5), depth)
-    if parts:
+    if clear:
+        yield "sums", lambda: summed(table, search.share(0.6), noise, _WIDE)
+
+
+def _of_more(table: ReducedTable, search: Search, noise: float, depth: int) -> Iterator[Stage]:
+    """Stages of several variables."""
+    r, clear, deeper = table.U.shape[1], noise < _CLEAR, depth < DEEPEST
+    summable = r <= _SUMMED_COLUMNS and depth == 0
+    if summable:
+        yield "sums", lambda: summed(table, search.share(0.5), noise, _QUICK)
+    if deeper:
+        yield "links", lambda: hidden(table, search.share(0.5), depth)
         yield "parts", lambda: separated(table, search.share(0.6), depth)
-    if parts and clear:
+    if deeper and clear:  # then coefficients are sharp, and quicker to see than lifts
         yield "varying coefficients", lambda: by_coefficients(table, search.share(0.6), depth)
-    if r <= 2:
-        yield "lifts", lifts(table, USUAL, deadline, forbidden)
-    if r == 1 and not definite(table.U[:, 0]) and (table.U[:, 0] != 0).all():
-        for k in (2, 1):  # no negative powers of what changes sign: the target takes them
-            over = table.divided(table.U[:, 0] ** -k, table.variables[0] ** -k)
-            yield "lifts", lifts(over, ("y",), deadline, forbidden)
-    if parts and not clear:
+    if r == 2:
+        yield "lifts", lifts(table, search.links, search.deadline, search.forbidden)
+    if deeper and not clear:
         yield "varying coefficients", lambda: by_coefficients(table, search.share(0.6), depth)
+    if r == 2 and not search.content:  # a third of the time that rates take
+        yield "lifts", lifts(table, _RARE, search.deadline, search.forbidden)
     if summable and clear:
-        yield "sums", lambda: summed(table, search.share(0.6), noise, _WIDE if r == 1 else EFFORT)
-    rare = [n for n in LINKS if n not in USUAL]
-    if r == 2:  # a third of the time that rates take
-        yield "lifts", lifts(table, rare, deadline, forbidden)
-    if r <= 2:
-        for family in scanned_rates(table, USUAL[:4], deadline, forbidden):
-            yield "rates", family
-    if r in (1, 3, 4):
-        yield "lifts", lifts(table, list(LINKS) if r > 2 else rare, deadline, forbidden)
+        yield "sums", lambda: summed(table, search.share(0.6), noise, EFFORT)
 
 
 def summed(table: ReducedTable, search: Search, noise: float, effort: Effort) -> list[Template]:
@@ -180,7 +214,7 @@ def summed(table: ReducedTable, search: Search, noise: float, effort: Effort) ->
     found: list[Template] = []
     longer = pursued(
         table.U, table.f, table.weight * (1 if table.importance is None else table.importance),
-        allowed=lambda formula: permitted(formula, search.forbidden),
+        atoms=search.functions, allowed=lambda formula: permitted(formula, search.forbidden),
         over=lambda: search.over, effort=effort,
     )  # fmt: skip
     for one in longer:
@@ -199,6 +233,22 @@ def summed(table: ReducedTable, search: Search, noise: float, effort: Effort) ->
 def exact_sums(table: ReducedTable, search: Search, noise: float) -> list[Template]:
     """Sums of one variable that are exact: a kink at zero looks noisy to a smooth surrogate."""
     return [law for law in summed(table, search, noise, _QUICK) if law.error < EXACT]
+
+
+def waved(table: ReducedTable, search: Search) -> list[Template]:
+    """Laws in the sine or cosine of a phase that no surrogate of the columns can follow."""
+    if table.U.shape[1] < 2:
+        return []  # one column has sums and lifts
+    table = table.fitted()
+    out: list[Template] = []
+    for smooth in waving(table) if table.loo > POOR_SURROGATE else ():
+        search.report("waves")
+        if search.over:
+            break
+        out += solve(smooth, search.share(0.6))
+        if any(t.error < EXACT for t in out):
+            break
+    return out
 
 
 def hidden(table: ReducedTable, search: Search, depth: int) -> list[Template]:

@@ -17,6 +17,10 @@ from ._reduced_table import ALL, ReducedTable, Rows
 from ._surrogate import definite
 from ._vocabulary import LINKS, Family, Link, Term, columns, families, monomials, polynomial
 
+_CLEAR = 1e-5  # leave-one-out error of a surrogate below which ...
+_CLEAR_ROWS = 250  # ... so many rows tell as much as all
+_REACHED = 100.0  # times it, the error of a family that may have the law
+
 
 def allowed_links(table: ReducedTable, names: Sequence[str]) -> list[Link]:
     """The links that the values of the target allow."""
@@ -29,8 +33,8 @@ def allowed_links(table: ReducedTable, names: Sequence[str]) -> list[Link]:
 
 
 def thin(table: ReducedTable, most: int) -> Rows:
-    """Every so many-th row, at most `most` of them."""
-    n = len(table.y)
+    """Every so many-th row, at most `most` of them, and fewer where there is no noise."""
+    n, most = len(table.y), most if table.loo > _CLEAR else min(most, _CLEAR_ROWS)
     return ALL if n <= most else np.linspace(0, n - 1, most).astype(int)
 
 
@@ -159,6 +163,10 @@ def lifts(
             if time.monotonic() > deadline:
                 return
             system = System(table, link, P, Q, 1.0, thin(table, 600))
+            # without noise the family has the law, or it is of no use
+            hopeless = r > 1 and table.loo < _CLEAR and system.usable
+            if hopeless and system.least_error() > _REACHED * max(table.loo, EXACT):
+                continue
             if system.usable:
                 for c in _searched(system, 4, 10 if r == 1 else 8, stage="lifts"):
                     # with the rate fixed at 1, it is no parameter

@@ -23,6 +23,7 @@ FUNCTIONS: dict[str, tuple[Callable, Callable, float]] = {
     "cos^2": (lambda z, c: np.cos(c * z) ** 2, lambda z, c: sp.cos(c * z) ** 2, 5.0),
     "exp": (lambda z, c: np.exp(c * z), lambda z, c: sp.exp(c * z), 3.5),
     "exp-": (lambda z, c: np.exp(-c * z), lambda z, c: sp.exp(-c * z), 3.5),
+    "1/(exp-1)": (lambda z, c: 1 / np.expm1(c * z), lambda z, c: 1 / (sp.exp(c * z) - 1), 6.0),
     "log": (lambda z, c: np.log(z), lambda z, c: sp.log(z), 3.5),
     "log(1+)": (lambda z, c: np.log1p(c * z), lambda z, c: sp.log(1 + c * z), 5.0),
     "sqrt(1+)": (lambda z, c: np.sqrt(1 + c * z), lambda z, c: sp.sqrt(1 + c * z), 5.0),
@@ -172,6 +173,9 @@ def families(U: Array, forbidden: frozenset[str] = frozenset()) -> list[Family]:
             out.append(Family("trig", _atoms(argument, "sin", "cos", "cos^2"), (0.3, 40)))
         if "exp" not in forbidden:
             out.append(Family("exp", _atoms(argument, "exp", "exp-"), (0.05, 30)))
+            if single and abs(sum(argument)) == 1 and definite(z):
+                # as a quotient of exponentials its pole is beside the rows: Planck, Bose
+                out.append(Family("1/(exp-1)", _atoms(argument, "1/(exp-1)"), (0.05, 30)))
         if plain and "log" not in forbidden and (z > 0).all():
             out.append(Family("log", _atoms(argument, "log")))
         if "log" not in forbidden and (z > 0).all() and (r == 1 or not single):
