@@ -73,12 +73,16 @@ experiments: $(READY)
 	$(BIN)/python -m experiments.discovery.run_harder --split tune
 	$(BIN)/python -m experiments.discovery.run_harder --split held
 	$(BIN)/python -m experiments.discovery.lsr
+	$(BIN)/python -m experiments.discovery.chapters
+	$(BIN)/python -m experiments.discovery.kan
 	$(BIN)/python -m experiments.discovery.extrapolation
 	$(BIN)/python -m experiments.discovery.irrelevant
 	$(BIN)/python -m experiments.discovery.nothing
+	$(BIN)/python -m experiments.discovery.outside
 	$(BIN)/python -m experiments.discovery.coverage
 	$(BIN)/python -m experiments.discovery.real
 	$(BIN)/python -m experiments.discovery.peers_laws
+	$(BIN)/python -m experiments.discovery.lsr_peers
 	$(BIN)/python -m experiments.measurements.nist
 	$(BIN)/python -m experiments.measurements.textbook
 	$(BIN)/python -m experiments.measurements.curves

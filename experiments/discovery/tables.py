@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from statistics import median
 
+from experiments.discovery import kan as kan_examples
 from experiments.discovery import tables_of_checks as checked
 from experiments.discovery.recorded import Cells, by, code, count, rows_of, share
 
@@ -81,6 +82,33 @@ def lsr() -> Iterator[Cells]:
             ]  # fmt: skip
 
 
+def kan() -> Iterator[Cells]:
+    head = ["function", "from", "solved", "right structure", "law claimed", "seconds", "found"]
+    yield head
+    sources = {example.name: example.source for example in kan_examples.EXAMPLES}
+    for row in rows_of("kan"):
+        columns = ("solved", "structure", "found")
+        said = ["yes" if row[column] == "True" else "no" for column in columns]
+        seconds = f"{float(row['seconds']):.1f}"
+        found = code(row["formula"]) or row["failure"]
+        yield [row["problem"], sources.get(row["problem"], ""), *said, seconds, found]
+
+
+def chapters() -> Iterator[Cells]:
+    yield [
+        "chapter", "noise", "solved", "right structure", "no law claimed",
+        "seconds: median, longest",
+    ]  # fmt: skip
+    for (noise,), every in by(rows_of("chapters"), "noise").items():
+        parts = {"all": every, **{group: own for (group,), own in by(every, "group").items()}}
+        for chapter, rows in parts.items():
+            seconds = [float(row["seconds"]) for row in rows]
+            yield [
+                chapter, noise, share(rows, "solved"), share(rows, "structure"),
+                str(len(rows) - count(rows, "found")), f"{median(seconds):.1f}, {max(seconds):.0f}",
+            ]  # fmt: skip
+
+
 def paper() -> Iterator[Cells]:
     head = ["law", "exact", "test RMSE", "RMSE / spread", "seconds"]
     yield [*head, "paper's RAN", "paper's KAN", "paper's MLP", "found"]
@@ -98,11 +126,15 @@ TABLES: dict[str, Callable[[], Iterator[Cells]]] = {
     "discovery_first": first,
     "discovery_selector": selector,
     "discovery_lsr": lsr,
+    "discovery_kan": kan,
+    "discovery_chapters": chapters,
     "discovery_paper": paper,
     "discovery_peers": checked.peers,
+    "discovery_lsr_peers": checked.lsr_peers,
     "discovery_extrapolation": checked.extrapolation,
     "discovery_real": checked.real,
     "discovery_checks": checked.checks,
+    "discovery_outside": checked.outside,
 }
 
 

@@ -8,11 +8,11 @@ from statistics import median
 from experiments.discovery.laws import paper_three
 from experiments.discovery.recorded import Cells, Recorded, by, code, count, rows_of, share
 
+_COUNTED = ("solved", "on_front", "structure", "structure_on_front")
 _THREE = {problem.name for problem in paper_three()}
 
 
 def peers() -> Iterator[Cells]:
-    columns = ("solved", "on_front", "structure", "structure_on_front")
     yield [
         "search", "laws of", "noise", "laws", "solved", "on its front", "right structure",
         "structure on its front", "failed", "seconds, median",
@@ -22,12 +22,31 @@ def peers() -> Iterator[Cells]:
             some = [row for row in rows if (row["problem"] in _THREE) == three]
             if not some:
                 continue
-            failed = sum(bool(row["failure"]) for row in some)
-            seconds = median(float(row["seconds"]) for row in some)
-            counts = [str(count(some, column)) for column in columns]
-            yield [
-                peer, words, noise, str(len(some)), *counts, str(failed), f"{seconds:.1f}",
-            ]  # fmt: skip
+            yield [peer, words, noise, *_counts(some)]
+
+
+def lsr_peers() -> Iterator[Cells]:
+    yield [
+        "search", "noise", "laws", "solved", "on its front", "right structure",
+        "structure on its front", "failed", "seconds, median",
+    ]  # fmt: skip
+    theirs = rows_of("lsr_peers")
+    tables = {(row["problem"], row["noise"], row["seed"]) for row in theirs}
+    ours = [
+        {**row, "peer": "`discover`"}
+        for row in rows_of("lsr")
+        if row["rows"] == "uniform" and (row["problem"], row["noise"], row["seed"]) in tables
+    ]
+    for (peer, noise), rows in by(ours + theirs, "peer", "noise").items():
+        yield [peer, noise, *_counts(rows)]
+
+
+def _counts(rows: Recorded) -> Cells:
+    """How many laws, how often each column is true, how many failed, and the median time."""
+    failed = sum(bool(row["failure"]) for row in rows)
+    seconds = median(float(row["seconds"]) for row in rows)
+    counts = [str(count(rows, column)) for column in _COUNTED]
+    return [str(len(rows)), *counts, str(failed), f"{seconds:.1f}"]
 
 
 def _ours() -> Recorded:
@@ -72,3 +91,20 @@ def checks() -> Iterator[Cells]:
         yield [f"right form of {problem}, noise {noise}", words]
     if rows := rows_of("nothing"):
         yield ["law claimed in pure noise", share(rows, "found")]
+
+
+def outside() -> Iterator[Cells]:
+    grades = ("established", "one of several", "interpolation", "nothing")
+    yield ["table of", "tables", "law claimed", *grades, "failed", "seconds: median, longest"]
+    every = rows_of("outside")
+    clean = [row for row in every if row["kind"] != "noise"]
+    kinds = {"all without noise": clean} if clean else {}
+    kinds |= {kind: rows for (kind,), rows in by(every, "kind").items()}
+    for kind, rows in kinds.items():
+        said = [str(sum(row["grade"] == grade for row in rows)) for grade in grades]
+        failed = sum(bool(row["failure"]) for row in rows)
+        seconds = [float(row["seconds"]) for row in rows]
+        yield [
+            kind, str(len(rows)), share(rows, "found"), *said, str(failed),
+            f"{median(seconds):.1f}, {max(seconds):.0f}",
+        ]  # fmt: skip
