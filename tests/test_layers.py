@@ -37,7 +37,8 @@ ROOMS = {
     ],
     "discovery": [
         "_algebra | _route | _thresholds | catalogue | dimensions",
-        "sums | waves",
+        "sums",
+        "waves",
         "_equivalence | search | fitting",
         "law",
         "finish | claims",

@@ -10,7 +10,7 @@ import numpy as np
 import sympy as sp
 
 from ._run import Run, data_of, is_constant, reduced_table, thinned
-from ._thresholds import CHANCE, COMPACT, EXACT, FREE_NUMBERS, NEIGHBOURS, ROUNDING
+from ._thresholds import CHANCE, COMPACT, EXACT, FREE_NUMBERS, NEIGHBOURS, ROUNDING, SEARCHED
 from .claims import (
     NUMBER,
     PRIOR,
@@ -136,7 +136,7 @@ def add_searched(run: Run, rows: Rows, noise: NoiseShape, content: bool) -> list
         weight = weight / np.sqrt(np.mean(weight**2)) if np.isfinite(weight).all() else None
     data = data_of(run.table, rows, weight)
     search = Search(
-        data, options.after(0.85), run.counter, options.forbidden, run.report,
+        data, options.after(SEARCHED), run.counter, options.forbidden, run.report,
         functions=options.functions,
     )  # fmt: skip
     search.content = content and satisfied(run, rows, noise)
@@ -212,15 +212,21 @@ def with_exact_numbers(law: Template, data: Data, run: Run) -> Template:
         run.counter.candidates += 1
         with contextlib.suppress(*_UNFINISHED):
             found.append(simplified(form, data, (), dict(data.known)).weighed(data))
-    best = None
-    # algebra takes most of the time, and the other forms are mostly the same law once more
-    for form in sorted(found, key=lambda t: t.score)[:_REWRITTEN]:
+    found = [form for form in found if permitted(form.law, run.options.forbidden)]
+    found.sort(key=lambda form: form.score)
+    best = found[0] if found else law
+    done = 0
+    for form in found:
+        # algebra takes most of the time, and the other forms are mostly the same law once more
+        if done == _REWRITTEN or run.over:
+            break
         with contextlib.suppress(*_UNFINISHED):
             short = rewritten(form, data).refined(data).weighed(data)
-            better = best is None or short.score < best.score - 1e-3  # ties: as textbooks have it
+            done += 1
+            better = short.score < best.score - 1e-3  # ties: as textbooks have it
             if better and permitted(short.law, run.options.forbidden):
                 best = short
-    return best or law
+    return best
 
 
 # -- what is decided

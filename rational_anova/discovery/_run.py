@@ -14,7 +14,7 @@ from .._core.callbacks import Progress
 from .._core.types import Array
 from ..tables import Table
 from ._assemble import written_formula
-from ._thresholds import COMPARED_ROWS, SEARCHED_ROWS
+from ._thresholds import COMPARED_ROWS, CONCLUDED, SEARCHED_ROWS
 from .catalogue import NamedForm
 from .claims import Candidate, relative_error
 from .fitting import Fit, Rows
@@ -23,7 +23,6 @@ from .search import Counter, Data, ReducedTable
 from .sums import Atom
 
 Indices = NDArray[np.int64]
-_CONCLUDED = 0.93  # of the time limit: the rest is for weighing what was found
 
 
 @dataclass
@@ -73,7 +72,7 @@ class Run:
     @property
     def over(self) -> bool:
         """Whether no more work is to be begun."""
-        late = time.monotonic() > self.options.after(_CONCLUDED)
+        late = time.monotonic() > self.options.after(CONCLUDED)
         return self.stopped or self.counter.stopped or late
 
     @property

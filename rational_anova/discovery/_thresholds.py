@@ -7,6 +7,10 @@ Errors are root mean squares relative to the spread of the target unless it says
 
 from __future__ import annotations
 
+# -- time
+SEARCHED = 0.85  # of the time limit: what the search may take
+CONCLUDED = 0.93  # ... and all before the weighing
+
 # -- exact or not
 EXACT = 1e-10  # an error that no approximation of few terms reaches by chance
 EXACT_LONG = 1e-12  # ... and one of more than FREE_NUMBERS
@@ -40,6 +44,7 @@ NULL_SPACE_TERMS = 160  # columns of a null space
 SCAN_ROWS = 200  # that the scan of rates looks at
 SCAN_KEPT = {1: 3, 2: 6, 3: 4}  # supports of each size that are refined
 SCAN_PROMISING = 120  # supports whose rates are sharpened
+CLEAR = 1e-5  # leave-one-out error of a surrogate below which ways that want sharp rows are tried
 NO_NOISE = 1e-7  # leave-one-out error of a surrogate below which rows have no noise
 
 # -- numbers

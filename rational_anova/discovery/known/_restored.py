@@ -20,7 +20,7 @@ from ..._core.types import Array
 from ...tables import Table
 from .._assemble import Weighed, assembled, in_order
 from .._run import Options, data_of, split
-from .._thresholds import COMPACT, FITTED_ROWS
+from .._thresholds import COMPACT, FITTED_ROWS, SEARCHED
 from ..catalogue import NamedForm
 from ..claims import (
     Candidate,
@@ -332,7 +332,8 @@ def share(options: Options, part: float) -> Options:
 
 def interrupted(evidence: Evidence, options: Options) -> bool:
     """Return whether a search was ended by the user, before its time was up."""
-    return evidence.stopped and time.monotonic() < options.limit
+    # the clock ends a search when this part of its time is over, a user mostly before
+    return evidence.stopped and time.monotonic() < options.after(SEARCHED)
 
 
 def worse(one: Grade, other: Grade) -> Grade:

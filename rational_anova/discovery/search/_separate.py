@@ -265,18 +265,20 @@ def _fit(table: ReducedTable, rest: Sequence[int], phis: Sequence[Array]) -> tup
 # -- oscillations
 
 
-def waving(table: ReducedTable) -> Iterator[ReducedTable]:
+def waving(table: ReducedTable, over: Callable[[], bool] = lambda: False) -> Iterator[ReducedTable]:
     """The table with sine or cosine of a phase for its columns, where the target is smooth so."""
     if {"sin", "cos"} & table.forbidden:
         return
-    for phase in phases(table.U, table.f, table.weight):
+    for phase in phases(table.U, table.f, table.weight, over=over):
+        if over():
+            return
         best = _smoothest(table, phase)
         if best.table.loo > _PROMISING * table.loo:
             continue
         near = [rate for rate in _RATES if abs(phase.rate / rate - 1) < _NEAR_RATE]
         best = min([best, *map(best.at, near)], key=lambda w: w.table.loo)
         step = _NEAR_RATE / 2
-        while best.table.loo > EXACT_REDUCTION and step > _SHARP_RATE:
+        while best.table.loo > EXACT_REDUCTION and step > _SHARP_RATE and not over():
             trials = (best.at(best.phase.rate * (1 + k * step)) for k in (-1, 1))
             best, step = min([best, *trials], key=lambda w: w.table.loo), step / 2
         if best.table.loo < _SMOOTHER * table.loo:

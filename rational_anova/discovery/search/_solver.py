@@ -10,7 +10,7 @@ import numpy as np
 import sympy as sp
 
 from .._route import LinearIn, Linked, Separated
-from .._thresholds import DEEPEST, EXACT, NO_NOISE, POOR_SURROGATE
+from .._thresholds import CLEAR, DEEPEST, EXACT, NO_NOISE, POOR_SURROGATE
 from ..sums import EFFORT, Atom, Effort, pursued
 from ._candidate import Candidate
 from ._judge import adequate, constant, finished, judged, polished, settled
@@ -28,7 +28,6 @@ _BETTER = 0.5  # times the error of the smooth surrogate: no law of few numbers 
 _QUICK = Effort(first=30, kept=6, tried=8, terms=4, inner=2)
 _FEW = 3  # numbers of a law that few others could rival
 _MANY_ROWS = 300  # on which sums of a noisy column can be told apart
-_CLEAR = 1e-5  # error of the surrogate below which sharp ways are gone
 _RARE = tuple(name for name in LINKS if name not in USUAL)
 _PLAIN = ("y", "1/y")  # links of laws that are simple
 _WIDE = Effort(kept=20)  # one variable is quick, and many functions of it are alike
@@ -55,7 +54,7 @@ class Counter:
 
 @dataclass
 class Search:
-    """What a search may use; the deadline may move nearer while it runs."""
+    """What a search may use, and what it knows so far; parts have copies of their own."""
 
     data: Data
     deadline: float
@@ -85,10 +84,27 @@ class Search:
 
 def solve(table: ReducedTable, search: Search, depth: int = 0) -> list[Template]:
     """Laws for one table, the best first; at most a dozen."""
-    whole, search = search, replace(search)  # its own deadline
-    found = waved(table, search.share(0.3)) if depth == 0 else []
+    if depth > 0:
+        return searched(table, search, depth)
+    table = table.fitted()
+    found = waved(table, search.share(0.3))
     if any(law.error < EXACT for law in found):
         return finished([], found, search.data, search.forbidden)
+    return searched(table, search, 0, found, whole=True)
+
+
+def searched(
+    table: ReducedTable,
+    search: Search,
+    depth: int,
+    known: Sequence[Template] = (),
+    whole: bool = False,
+) -> list[Template]:
+    """Laws for one table, without a look for waves, beside those that are known.
+
+    What is found for the whole table is told to the counter at once.
+    """
+    search, found = replace(search), list(known)  # its own, to be told what is found
     half = search.share(0.5).deadline
     chain = reduce_table(table, half)
     late = time.monotonic() > half
@@ -108,7 +124,7 @@ def solve(table: ReducedTable, search: Search, depth: int = 0) -> list[Template]
             pool, done = judged(pool, noise)
             found += polished(pool, found, search.data)
             found.sort(key=lambda t: t.score)
-            if depth == 0:
+            if whole:
                 search.counter.pool, search.counter.found = pool, found
             if done or (found and settled(found[0], noise)):
                 return finished(pool, found, search.data, search.forbidden)
@@ -122,8 +138,8 @@ def solve(table: ReducedTable, search: Search, depth: int = 0) -> list[Template]
         enough = not search.long or adequate(pool, found, noise)
         if search.over or (search.content and enough):
             break
-    if depth == 0:
-        search.counter.cut |= late or time.monotonic() > whole.deadline
+    if whole:
+        search.counter.cut |= late or time.monotonic() > search.deadline
     return finished(pool, found, search.data, search.forbidden)
 
 
@@ -150,7 +166,7 @@ def stages(
     if r == 0:
         yield "power law", iter([constant(table)])
         return
-    if noise < _CLEAR:
+    if noise < CLEAR:
         yield "rational projection", null_space(table)
     yield "few terms", rational_terms(table, search.links, search.deadline)
     if search.functions and depth == 0 and whole.U.shape[1] <= _SUMMED_COLUMNS:
@@ -162,9 +178,9 @@ def stages(
         rates = scanned_rates(table, search.links[:4], search.deadline, search.forbidden, known)
         for family in rates:
             yield "rates", family
-    if r != 2:
+    if r in (1, 3, 4):
         rest = _PLAIN if search.content else tuple(LINKS) if r > 2 else _RARE
-        yield "lifts", lifts(table, rest if r < 5 else (), search.deadline, search.forbidden)
+        yield "lifts", lifts(table, rest, search.deadline, search.forbidden)
 
 
 def _of_one(table: ReducedTable, search: Search, noise: float, depth: int) -> Iterator[Stage]:
@@ -176,7 +192,7 @@ def _of_one(table: ReducedTable, search: Search, noise: float, depth: int) -> It
             over = table.divided(u**-k, table.variables[0] ** -k)
             yield "lifts", lifts(over, ("y",), deadline, forbidden)
     # with noise, sums of one column would mostly be what named laws and products are already
-    clear, many = noise < _CLEAR, search.long and len(u) >= _MANY_ROWS and depth == 0
+    clear, many = noise < CLEAR, search.long and len(u) >= _MANY_ROWS and depth == 0
     if clear or many:
         yield "sums", lambda: summed(table, search.share(0.5), noise, _QUICK)
     elif depth == 0 and not definite(u):
@@ -189,7 +205,7 @@ def _of_one(table: ReducedTable, search: Search, noise: float, depth: int) -> It
 
 def _of_more(table: ReducedTable, search: Search, noise: float, depth: int) -> Iterator[Stage]:
     """Stages of several variables."""
-    r, clear, deeper = table.U.shape[1], noise < _CLEAR, depth < DEEPEST
+    r, clear, deeper = table.U.shape[1], noise < CLEAR, depth < DEEPEST
     summable = r <= _SUMMED_COLUMNS and depth == 0
     if summable:
         yield "sums", lambda: summed(table, search.share(0.5), noise, _QUICK)
@@ -213,7 +229,7 @@ def summed(table: ReducedTable, search: Search, noise: float, effort: Effort) ->
     u = tuple(sp.symbols(f"_u0:{table.U.shape[1]}"))
     found: list[Template] = []
     longer = pursued(
-        table.U, table.f, table.weight * (1 if table.importance is None else table.importance),
+        table.U, table.f, table.weight,
         atoms=search.functions, allowed=lambda formula: permitted(formula, search.forbidden),
         over=lambda: search.over, effort=effort,
     )  # fmt: skip
@@ -239,13 +255,11 @@ def waved(table: ReducedTable, search: Search) -> list[Template]:
     """Laws in the sine or cosine of a phase that no surrogate of the columns can follow."""
     if table.U.shape[1] < 2:
         return []  # one column has sums and lifts
-    table = table.fitted()
     out: list[Template] = []
-    for smooth in waving(table) if table.loo > POOR_SURROGATE else ():
+    if table.loo > POOR_SURROGATE:
         search.report("waves")
-        if search.over:
-            break
-        out += solve(smooth, search.share(0.6))
+    for smooth in waving(table, lambda: search.over) if table.loo > POOR_SURROGATE else ():
+        out += searched(smooth, search.share(0.6), 0)
         if any(t.error < EXACT for t in out):
             break
     return out

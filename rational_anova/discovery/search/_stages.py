@@ -10,15 +10,14 @@ from dataclasses import replace
 import numpy as np
 
 from ..._core.types import Array
-from .._thresholds import EXACT, NULL_SPACE_TERMS
+from .._thresholds import CLEAR, EXACT, NULL_SPACE_TERMS
 from ._beam import System, best_of
 from ._candidate import Candidate, pruned
 from ._reduced_table import ALL, ReducedTable, Rows
 from ._surrogate import definite
 from ._vocabulary import LINKS, Family, Link, Term, columns, families, monomials, polynomial
 
-_CLEAR = 1e-5  # leave-one-out error of a surrogate below which ...
-_CLEAR_ROWS = 250  # ... so many rows tell as much as all
+_CLEAR_ROWS = 250  # without noise, so many rows tell as much as all
 _REACHED = 100.0  # times it, the error of a family that may have the law
 
 
@@ -34,7 +33,7 @@ def allowed_links(table: ReducedTable, names: Sequence[str]) -> list[Link]:
 
 def thin(table: ReducedTable, most: int) -> Rows:
     """Every so many-th row, at most `most` of them, and fewer where there is no noise."""
-    n, most = len(table.y), most if table.loo > _CLEAR else min(most, _CLEAR_ROWS)
+    n, most = len(table.y), most if table.loo > CLEAR else min(most, _CLEAR_ROWS)
     return ALL if n <= most else np.linspace(0, n - 1, most).astype(int)
 
 
@@ -164,7 +163,7 @@ def lifts(
                 return
             system = System(table, link, P, Q, 1.0, thin(table, 600))
             # without noise the family has the law, or it is of no use
-            hopeless = r > 1 and table.loo < _CLEAR and system.usable
+            hopeless = r > 1 and table.loo < CLEAR and system.usable
             if hopeless and system.least_error() > _REACHED * max(table.loo, EXACT):
                 continue
             if system.usable:

@@ -5,4 +5,5 @@ from ._functions import read_functions as read_functions
 from ._pursuit import EFFORT as EFFORT
 from ._pursuit import Effort as Effort
 from ._pursuit import pursued as pursued
+from ._pursuit import some_rows as some_rows
 from ._sum import Sum as Sum

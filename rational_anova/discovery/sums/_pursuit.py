@@ -86,7 +86,7 @@ def pursued(
         >>> last.squares < 1e-20, len(last.terms)
         (True, 2)
     """
-    some = _some(len(y))
+    some = some_rows(len(y), _ROWS)
     w = np.ones(len(some)) if weight is None else weight[some]
     U, target = U[some], w * y[some]
     rows = Rows(U, w, target, tuple(map(Scale.of, U.T)))
@@ -113,8 +113,10 @@ def pursued(
                 return
             first = without_factors(min(beam, key=lambda s: s.score), rows)
             yield first
-            own = [one for one in beam if one is not first and _uses(one, atoms)]
-            if own:  # what was asked for is weighed even where another sum is a little nearer
+            own = [one for one in beam if _uses(one, atoms)]
+            if own and not _uses(
+                first, atoms
+            ):  # what was asked for is weighed even where another sum is a little nearer
                 yield min(own, key=lambda s: s.score)
             best, since = (first.score, 0) if first.score < best else (best, since + 1)
             if since == _FRUITLESS or over():
@@ -125,10 +127,11 @@ def _uses(one: Sum, atoms: Sequence[Atom]) -> bool:
     return any(factor.atom in atoms for term in one.terms for factor in term)
 
 
-def _some(rows: int) -> Array:
-    if rows <= _ROWS:
+def some_rows(rows: int, most: int) -> Array:
+    """Return indices of so many rows at most, the same at every call."""
+    if rows <= most:
         return np.arange(rows)
-    return np.sort(np.random.default_rng(0).choice(rows, _ROWS, replace=False))
+    return np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
 
 
 # -- sums with a term more

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, product
+from itertools import chain, combinations, product, takewhile
 
 import numpy as np
 import sympy as sp
 
 from ..._core.types import Array
+from ..sums import some_rows
 
 Powers = tuple[int, ...]
 
@@ -17,10 +18,13 @@ _ROWS = 400  # that are looked at
 _RATES = 90  # of a product: up to so many radians over its range ...
 _FASTEST = 90.0  # ... which is some fourteen periods
 _SLOWEST = 1.5  # slower ones are as smooth as a polynomial
-_PRODUCTS = 400  # of columns that are tried
+_COLUMNS = 8  # with more, products are too many: no phases are looked for
+_PRODUCTS = 400  # of columns that are tried ...
+_SIMPLE = 60  # ... and those that are tried in sums of two
 _BESIDE = (1.0, 2.0, np.pi, 2 * np.pi)  # rates of sums of two products
 _PROMISING = 24  # phases whose rates are sharpened
 _TELLING = 0.15  # of what a smooth curve leaves: a phase that explains less is none
+_BY_CHANCE = 1.5  # times what the best of all phases explains of noise: no less is believed
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,13 @@ class Phase:
         return rate * sp.Add(*parts)
 
 
-def phases(U: Array, y: Array, weight: Array, count: int = 4) -> list[Phase]:
+def phases(
+    U: Array,
+    y: Array,
+    weight: Array,
+    count: int = 4,
+    over: Callable[[], bool] = lambda: False,
+) -> list[Phase]:
     """Return the phases that explain most of what a polynomial of second degree leaves over.
 
     Args:
@@ -68,6 +78,7 @@ def phases(U: Array, y: Array, weight: Array, count: int = 4) -> list[Phase]:
         y: target.
         weight: of the rows.
         count: how many to return.
+        over: whether the time is up.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -76,17 +87,21 @@ def phases(U: Array, y: Array, weight: Array, count: int = 4) -> list[Phase]:
         >>> found[0].products, round(found[0].rate, 3)
         (((1, 1, -1),), 5.0)
     """
-    some = _some(len(y))
+    if not 1 <= U.shape[1] <= _COLUMNS:
+        return []
+    some = some_rows(len(y), _ROWS)
     U, w = U[some], weight[some]
+    products = _products(U)
     with np.errstate(all="ignore"):
         left = _Left.of(U, w * y[some], w)
         if left is None:
             return []
-        found = [*_of_products(U, left), *_of_sums(U, left)]
-        found.sort(key=lambda phase: -phase.explained)
+        tried = chain(_of_products(U, products, left), _of_sums(U, products, left))
+        found = sorted(takewhile(lambda _: not over(), tried), key=lambda p: -p.explained)
+        telling = max(_TELLING, _BY_CHANCE * left.by_chance(len(products) * _RATES))
         sharp = [_sharpened(phase, U, left) for phase in _unlike(found)[:_PROMISING]]
     sharp.sort(key=lambda phase: -phase.explained)
-    return [phase for phase in _unlike(sharp) if phase.explained > _TELLING][:count]
+    return [phase for phase in _unlike(sharp) if phase.explained > telling][:count]
 
 
 @dataclass(frozen=True)
@@ -110,6 +125,11 @@ class _Left:
         usable = np.isfinite(size) and size > 1e-9 * float(np.linalg.norm(target))
         return cls(residual / size, basis, w) if usable else None
 
+    def by_chance(self, trials: int) -> float:
+        """Share that the best of so many phases explains of noise, about; infinite for few rows."""
+        free = len(self.residual) - self.basis.shape[1] - 2
+        return 1 - float(trials) ** (-2 / free) if free > 2 else np.inf
+
     def explained(self, angles: Array) -> Array:
         """Share of it that sine and cosine of each of the angles explain, (angles,)."""
         c, s = np.cos(angles) * self.weight, np.sin(angles) * self.weight
@@ -124,12 +144,6 @@ class _Left:
         return np.nan_to_num(shared, nan=0.0, posinf=0.0, neginf=0.0)
 
 
-def _some(rows: int) -> Array:
-    if rows <= _ROWS:
-        return np.arange(rows)
-    return np.sort(np.random.default_rng(0).choice(rows, _ROWS, replace=False))
-
-
 def _product(U: Array, powers: Powers) -> Array:
     out = np.ones(len(U))
     for i, p in enumerate(powers):
@@ -141,25 +155,24 @@ def _product(U: Array, powers: Powers) -> Array:
 def _products(U: Array) -> list[Powers]:
     """Powers of columns, the simplest first: single ones up to squares, products up to four."""
     width = U.shape[1]
-    choices = [(1, 2, -1, -2) if u.min() > 0 or u.max() < 0 else (1, 2) for u in U.T]
+    definite = [u.min() > 0 or u.max() < 0 for u in U.T]
     found = []
     for size in range(1, min(width, 4) + 1):
+        whole = (1, 2) if size <= 2 else (1,)
+        choices = [(*whole, *(-p for p in whole)) if d else whole for d in definite]
         for places in combinations(range(width), size):
             for powers in product(*(choices[i] for i in places)):
-                if size > 2 and max(map(abs, powers)) > 1:
-                    continue
                 if max(powers) < 0 and size > 1:
                     continue  # one over a product of two is rare
-                whole = [0] * width
-                for i, p in zip(places, powers, strict=True):
-                    whole[i] = p
-                found.append((sum(map(abs, powers)), tuple(whole)))
+                known = dict(zip(places, powers, strict=True))
+                every = tuple(known.get(i, 0) for i in range(width))
+                found.append((sum(map(abs, powers)), every))
     return [powers for _, powers in sorted(found, key=lambda item: item[0])][:_PRODUCTS]
 
 
-def _of_products(U: Array, left: _Left) -> Iterator[Phase]:
+def _of_products(U: Array, products: Sequence[Powers], left: _Left) -> Iterator[Phase]:
     """The best rates of every product, two at most."""
-    for powers in _products(U):
+    for powers in products:
         z = _product(U, powers)
         span = float(np.ptp(z))
         if not np.isfinite(span) or span == 0:
@@ -170,16 +183,16 @@ def _of_products(U: Array, left: _Left) -> Iterator[Phase]:
             yield Phase((powers,), (1,), float(rates[at]), float(share[at]))
 
 
-def _of_sums(U: Array, left: _Left) -> Iterator[Phase]:
-    """Sums and differences of two columns, or of two products of two."""
-    simple = [p for p in _products(U) if sum(map(abs, p)) <= 2 and max(map(abs, p)) == 1]
-    for one, two in combinations(simple, 2):
+def _of_sums(U: Array, products: Sequence[Powers], left: _Left) -> Iterator[Phase]:
+    """Sums and differences of two columns, or of two products of two, at a few rates."""
+    simple = [p for p in products if sum(map(abs, p)) <= 2 and max(map(abs, p)) == 1][:_SIMPLE]
+    values = [_product(U, p) for p in simple]
+    rates = np.array(_BESIDE)
+    for i, j in combinations(range(len(simple)), 2):
         for sign in (1, -1):
-            phase = Phase((one, two), (1, sign), 1.0)
-            z = phase.argument(U)
-            share = left.explained(np.array(_BESIDE)[:, None] * z)
+            share = left.explained(rates[:, None] * (values[i] + sign * values[j]))
             at = int(np.argmax(share))
-            yield replace(phase, rate=_BESIDE[at], explained=float(share[at]))
+            yield Phase((simple[i], simple[j]), (1, sign), float(rates[at]), float(share[at]))
 
 
 def _sharpened(phase: Phase, U: Array, left: _Left) -> Phase:
