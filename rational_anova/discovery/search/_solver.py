@@ -71,10 +71,9 @@ class Search:
         """Whether the time is up."""
         return time.monotonic() > self.deadline or self.counter.stopped
 
-    @property
-    def links(self) -> tuple[str, ...]:
+    def links(self, noise: float) -> tuple[str, ...]:
         """Links of the target that are worth a look."""
-        return _PLAIN if self.content else USUAL
+        return _PLAIN if self.content and noise > CLEAR else USUAL
 
     def share(self, part: float) -> Search:
         """The same with a part of the time that is left."""
@@ -130,7 +129,8 @@ def searched(
                 return finished(pool, found, search.data, search.forbidden)
             # of several surrogates the least error is a little too small, by chance
             own = max(noise, reduced.loo)
-            if own > NO_NOISE and adequate(pool, found, own):
+            # a part has no noise of its own, but errors of the fit that freed it of the others
+            if (own > NO_NOISE or depth > 0) and adequate(pool, found, own):
                 search.content |= not _edged(found, own, reduced)
                 search.long = _numbers(pool, found) > _FEW
             if search.over:
@@ -168,14 +168,16 @@ def stages(
         return
     if noise < CLEAR:
         yield "rational projection", null_space(table)
-    yield "few terms", rational_terms(table, search.links, search.deadline)
+    yield "few terms", rational_terms(table, search.links(noise), search.deadline)
     if search.functions and depth == 0 and whole.U.shape[1] <= _SUMMED_COLUMNS:
         # symmetries may have mixed the columns that the user's functions are of
         yield "sums", lambda: summed(whole, search.share(0.5), noise, _QUICK)
     yield from (_of_one if r == 1 else _of_more)(table, search, noise, depth)
+    if search.content and noise <= CLEAR:
+        return
     if r <= 2:
-        known = noise if search.content else np.inf
-        rates = scanned_rates(table, search.links[:4], search.deadline, search.forbidden, known)
+        known, links = noise if search.content else np.inf, search.links(noise)[:4]
+        rates = scanned_rates(table, links, search.deadline, search.forbidden, known)
         for family in rates:
             yield "rates", family
     if r in (1, 3, 4):
@@ -186,7 +188,7 @@ def stages(
 def _of_one(table: ReducedTable, search: Search, noise: float, depth: int) -> Iterator[Stage]:
     """Stages of one variable."""
     u, deadline, forbidden = table.U[:, 0], search.deadline, search.forbidden
-    yield "lifts", lifts(table, search.links, deadline, forbidden)
+    yield "lifts", lifts(table, search.links(noise), deadline, forbidden)
     if not definite(u) and (u != 0).all():
         for k in (2, 1):  # no negative powers of what changes sign: the target takes them
             over = table.divided(u**-k, table.variables[0] ** -k)
@@ -199,7 +201,7 @@ def _of_one(table: ReducedTable, search: Search, noise: float, depth: int) -> It
         yield "sums", lambda: exact_sums(table, search.share(0.5), noise)
     if depth < DEEPEST:
         yield "links", lambda: hidden(table, search.share(0.5), depth)
-    if clear:
+    if clear and not search.content:
         yield "sums", lambda: summed(table, search.share(0.6), noise, _WIDE)
 
 
@@ -215,7 +217,7 @@ def _of_more(table: ReducedTable, search: Search, noise: float, depth: int) -> I
     if deeper and clear:  # then coefficients are sharp, and quicker to see than lifts
         yield "varying coefficients", lambda: by_coefficients(table, search.share(0.6), depth)
     if r == 2:
-        yield "lifts", lifts(table, search.links, search.deadline, search.forbidden)
+        yield "lifts", lifts(table, search.links(noise), search.deadline, search.forbidden)
     if deeper and not clear:
         yield "varying coefficients", lambda: by_coefficients(table, search.share(0.6), depth)
     if r == 2 and not search.content:  # a third of the time that rates take
