@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import sympy as sp
 
 from ..._core.types import Array
 from .._thresholds import (
@@ -29,6 +30,7 @@ from .._thresholds import (
 )
 from ..fitting import CONSTANT, GIVEN, Fit, Rows
 from ..law import Grade
+from ..waves import phases
 from ._smooth import smooth_deviance, some_rows
 from ._tests import lack_of_fit, neighbours, outer_part, shape_left, stability
 from ._weigh import PRIOR, Candidate, weights
@@ -142,10 +144,18 @@ def _against(best: Candidate, rows: Rows, trusted: bool) -> Iterator[str]:
         yield f"The rows scatter by {fit.scale:.2g} times the errors that were stated."
     if neighbours(fit, rows) > STRONG_SHAPE:
         yield "What it leaves over is no noise: rows beside each other are missed alike."
+    if _oscillates(fit, rows):
+        yield "What it leaves over oscillates: it is not the whole law."
     if best.named is None and fit.numbers > len(rows.y) / 4:
         yield f"It has {fit.numbers} fitted numbers on {len(rows.y)} rows."
     elif best.named is None and fit.numbers > FEW_NUMBERS and rows.X.shape[1] <= _SMOOTH_COLUMNS:
         yield f"It has {fit.numbers} fitted numbers and no name: so many follow any curve."
+
+
+def _oscillates(fit: Fit, rows: Rows) -> bool:
+    """Whether a law with waves in several columns has left some: no neighbours tell of these."""
+    waves = fit.form.expression.has(sp.sin, sp.cos) and rows.X.shape[1] > _SMOOTH_COLUMNS
+    return waves and bool(phases(rows.X, fit.miss, np.ones(len(rows.y)), count=1))
 
 
 def over_smooth(best: Candidate, rows: Rows) -> float | None:

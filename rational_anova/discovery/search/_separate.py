@@ -23,6 +23,7 @@ _NEAR_RATE = 0.04  # how far a periodogram may be off, relatively
 _SHARP_RATE = 1e-3  # what is left is refined with the law
 _PROMISING = 0.9  # times the error of a surrogate of the columns, at the rate of the periodogram
 _SMOOTHER = 0.1  # ... and at the best one
+_FIRST_OF_TWO = 0.7  # ... and of a phase beside which there is another
 _AS_SMOOTH = 1.5  # times the least error, for fewer columns
 
 
@@ -189,6 +190,7 @@ PHI: dict[str, tuple[Callable[[Array], Array], Callable[[sp.Expr], sp.Expr], str
     "exp -u": (lambda u: np.exp(-u), lambda u: sp.exp(-u), "exp"),
     "exp u": (np.exp, sp.exp, "exp"),
     "log u": (np.log, sp.log, "log"),
+    "cos^2 u": (lambda u: np.cos(u) ** 2, lambda u: sp.cos(u) ** 2, "cos"),
     "1/u^2": (lambda u: u**-2.0, lambda u: u**-2, ""),
     "u^3": (lambda u: u**3, lambda u: u**3, ""),
 }
@@ -265,24 +267,38 @@ def _fit(table: ReducedTable, rest: Sequence[int], phis: Sequence[Array]) -> tup
 # -- oscillations
 
 
-def waving(table: ReducedTable, over: Callable[[], bool] = lambda: False) -> Iterator[ReducedTable]:
-    """The table with sine or cosine of a phase for its columns, where the target is smooth so."""
+def waving(
+    table: ReducedTable, over: Callable[[], bool] = lambda: False, phases_left: int = 2
+) -> Iterator[ReducedTable]:
+    """The table with sine or cosine of a phase for its columns, where the target is smooth so.
+
+    Where one phase is not enough, a second is looked for.
+    """
+    yield from _waving(table, over, phases_left, _SMOOTHER * table.loo)
+
+
+def _waving(
+    table: ReducedTable, over: Callable[[], bool], left: int, smooth: float
+) -> Iterator[ReducedTable]:
     if {"sin", "cos"} & table.forbidden:
         return
     for phase in phases(table.U, table.f, table.weight, over=over):
         if over():
             return
-        best = _smoothest(table, phase)
+        near = [rate for rate in _RATES if abs(phase.rate / rate - 1) < _NEAR_RATE]
+        trials = [_smoothest(table, replace(phase, rate=r)) for r in (phase.rate, *near)]
+        best = min(trials, key=lambda w: w.table.loo)
         if best.table.loo > _PROMISING * table.loo:
             continue
-        near = [rate for rate in _RATES if abs(phase.rate / rate - 1) < _NEAR_RATE]
-        best = min([best, *map(best.at, near)], key=lambda w: w.table.loo)
         step = _NEAR_RATE / 2
         while best.table.loo > EXACT_REDUCTION and step > _SHARP_RATE and not over():
-            trials = (best.at(best.phase.rate * (1 + k * step)) for k in (-1, 1))
-            best, step = min([best, *trials], key=lambda w: w.table.loo), step / 2
-        if best.table.loo < _SMOOTHER * table.loo:
-            yield best.table.fitted()
+            others = (best.at(best.phase.rate * (1 + k * step)) for k in (-1, 1))
+            best, step = min([best, *others], key=lambda w: w.table.loo), step / 2
+        new = _smoothest(table, best.phase).table.fitted()
+        if new.loo < smooth:
+            yield new
+        elif left > 1 and new.loo < _FIRST_OF_TWO * table.loo:
+            yield from _waving(new, over, left - 1, smooth)
 
 
 @dataclass(frozen=True)

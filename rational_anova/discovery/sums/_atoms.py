@@ -202,7 +202,7 @@ def _rational(numerator: int, denominator: int) -> sp.Expr:
 
 POWERS = (
     *(Atom(X**k) for k in (1, 2, 3, 4)),
-    *(Atom(X**-k, sign="nonzero") for k in (1, 2)),
+    *(Atom(X**-k, sign="nonzero") for k in (1, 2, 3)),
     *(Atom(_rational(*pq), sign="nonnegative") for pq in ((1, 2), (1, 3), (2, 3), (3, 2))),
     Atom(_rational(-1, 2), sign="positive"),
     *(Atom(_A ** sp.Rational(*pq), sign="mixed") for pq in ((1, 1), (1, 2), (1, 3), (3, 2))),
@@ -217,6 +217,8 @@ FIXED = (
     Atom(sp.exp(X), outer=(0, 1)),
     Atom(sp.sin(sp.sqrt(X)), sign="nonnegative"),
     Atom(sp.cos(sp.sqrt(X)), sign="nonnegative"),
+    Atom(sp.sin(sp.log(X)), sign="positive"),
+    Atom(sp.cos(sp.log(X)), sign="positive"),
     Atom(sp.sin(sp.log(X + 1)), sign="nonnegative"),
     Atom(sp.cos(sp.log(X + 1)), sign="nonnegative"),
     Atom(sp.exp(-_A), sign="mixed", outer=(0, 1)),

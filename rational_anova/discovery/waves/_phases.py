@@ -20,10 +20,12 @@ _FASTEST = 90.0  # ... which is some fourteen periods
 _SLOWEST = 1.5  # slower ones are as smooth as a polynomial
 _COLUMNS = 8  # with more, products are too many: no phases are looked for
 _PRODUCTS = 400  # of columns that are tried ...
-_SIMPLE = 60  # ... and those that are tried in sums of two
+_SIMPLE = 80  # ... and those that are tried in sums of two
 _BESIDE = (1.0, 2.0, np.pi, 2 * np.pi)  # rates of sums of two products
+_RANKED = 200  # phases that are compared with each other
 _PROMISING = 24  # phases whose rates are sharpened
 _TELLING = 0.15  # of what a smooth curve leaves: a phase that explains less is none
+_LENGTH = 0.03  # of what is explained, for every power of a phase
 _BY_CHANCE = 1.5  # times what the best of all phases explains of noise: no less is believed
 
 
@@ -97,10 +99,10 @@ def phases(
         if left is None:
             return []
         tried = chain(_of_products(U, products, left), _of_sums(U, products, left))
-        found = sorted(takewhile(lambda _: not over(), tried), key=lambda p: -p.explained)
+        found = sorted(takewhile(lambda _: not over(), tried), key=_worth, reverse=True)
         telling = max(_TELLING, _BY_CHANCE * left.by_chance(len(products) * _RATES))
-        sharp = [_sharpened(phase, U, left) for phase in _unlike(found)[:_PROMISING]]
-    sharp.sort(key=lambda phase: -phase.explained)
+        sharp = [_sharpened(phase, U, left) for phase in _unlike(found[:_RANKED])[:_PROMISING]]
+    sharp.sort(key=_worth, reverse=True)
     return [phase for phase in _unlike(sharp) if phase.explained > telling][:count]
 
 
@@ -153,7 +155,7 @@ def _product(U: Array, powers: Powers) -> Array:
 
 
 def _products(U: Array) -> list[Powers]:
-    """Powers of columns, the simplest first: single ones up to squares, products up to four."""
+    """Powers of columns, the simplest first: single ones up to squares, products of up to four."""
     width = U.shape[1]
     definite = [u.min() > 0 or u.max() < 0 for u in U.T]
     found = []
@@ -166,7 +168,7 @@ def _products(U: Array) -> list[Powers]:
                     continue  # one over a product of two is rare
                 known = dict(zip(places, powers, strict=True))
                 every = tuple(known.get(i, 0) for i in range(width))
-                found.append((sum(map(abs, powers)), every))
+                found.append((sum(p if p > 0 else 0.5 - p for p in powers), every))
     return [powers for _, powers in sorted(found, key=lambda item: item[0])][:_PRODUCTS]
 
 
@@ -185,7 +187,7 @@ def _of_products(U: Array, products: Sequence[Powers], left: _Left) -> Iterator[
 
 def _of_sums(U: Array, products: Sequence[Powers], left: _Left) -> Iterator[Phase]:
     """Sums and differences of two columns, or of two products of two, at a few rates."""
-    simple = [p for p in products if sum(map(abs, p)) <= 2 and max(map(abs, p)) == 1][:_SIMPLE]
+    simple = [p for p in products if sum(map(abs, p)) <= 3 and min(p) > -2][:_SIMPLE]
     values = [_product(U, p) for p in simple]
     rates = np.array(_BESIDE)
     for i, j in combinations(range(len(simple)), 2):
@@ -208,6 +210,12 @@ def _sharpened(phase: Phase, U: Array, left: _Left) -> Phase:
             best = replace(best, rate=float(rates[at]), explained=float(share[at]))
         width /= 6
     return best
+
+
+def _worth(phase: Phase) -> float:
+    """What a phase explains, less something for its length: a longer one fits by chance."""
+    length = sum(abs(p) for powers in phase.products for p in powers)
+    return phase.explained - _LENGTH * length
 
 
 def _unlike(found: Sequence[Phase]) -> list[Phase]:
