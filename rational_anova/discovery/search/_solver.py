@@ -255,12 +255,11 @@ def exact_sums(table: ReducedTable, search: Search, noise: float) -> list[Templa
 
 def waved(table: ReducedTable, search: Search) -> list[Template]:
     """Laws in the sine or cosine of a phase that no surrogate of the columns can follow."""
-    if table.U.shape[1] < 2:
+    if table.U.shape[1] < 2 or table.loo <= POOR_SURROGATE:
         return []  # one column has sums and lifts
+    search.report("waves")
     out: list[Template] = []
-    if table.loo > POOR_SURROGATE:
-        search.report("waves")
-    for smooth in waving(table, lambda: search.over) if table.loo > POOR_SURROGATE else ():
+    for smooth in waving(table, lambda: search.over):
         out += searched(smooth, search.share(0.6), 0)
         if any(t.error < EXACT for t in out):
             break

@@ -163,10 +163,9 @@ def lifts(
                 return
             system = System(table, link, P, Q, 1.0, thin(table, 600))
             # without noise the family has the law, or it is of no use
-            hopeless = r > 1 and table.loo < CLEAR and system.usable
-            if hopeless and system.least_error() > _REACHED * max(table.loo, EXACT):
-                continue
-            if system.usable:
+            sharp = r > 1 and table.loo < CLEAR
+            reached = _REACHED * max(table.loo, EXACT)
+            if system.usable and (not sharp or system.least_error() <= reached):
                 for c in _searched(system, 4, 10 if r == 1 else 8, stage="lifts"):
                     # with the rate fixed at 1, it is no parameter
                     yield replace(c, theta=c.theta[: len(c.p) + len(c.q)])
