@@ -36,6 +36,7 @@ COMPARED_TERMS = 150  # of the surrogates that are compared for it
 REDUCED_SLACK = 1.08  # by so much the leave-one-out error may grow with a symmetry ...
 SPLIT_SLACK = 1.1  # ... and with a cut into parts
 POOR_SURROGATE = 0.02  # leave-one-out error of a surrogate whose slopes are rough guides
+NO_SURROGATE = 0.1  # ... and of one that says little of the table
 EXACT_REDUCTION = 1e-8  # below this error any reduction is taken as exact
 DEEPEST = 3  # how often a table may be cut into parts
 
@@ -90,6 +91,7 @@ STABLE = 0.75  # how often the choice must be the same on four fifths of the row
 NEIGHBOURS = 2.6  # standard deviations, as SHAPE, for a doubt: one in 200 by chance ...
 STRONG_SHAPE = 4.5  # ... and for more than a doubt
 RESIDUAL_SHAPE = 4.0  # evidence of a smooth curve in what is left over
+NOT_NOISE = 1e-4  # probability of the effects in what is left over: below, it is no noise
 UNLIKELY = 0.005  # probability of so much lack of fit by chance
 ASTRAY = 0.002  # probability of missing the outer part by so much
 

@@ -154,10 +154,10 @@ def _concluded(run: Run, looked: _Looked, outliers: Indices) -> Law:
     pool = [c for c in pool if c.fit.numbers <= len(part.y) - _SPARE] or pool[-1:]
     tame = [c for c in pool[:last] if sane(c, part)] + pool[last:]
     final = rows if len(rows.y) <= FITTED_ROWS else rows.some(np.arange(FITTED_ROWS))
-    top = _final(tame[:last] or pool[:last], final, noise)
+    top = _final(tame[:last] or pool[:last], final, noise, polish=not run.over)
     if not top:  # a row that was held out is negative, and the noise was that of logarithms
         noise = NoiseShape()
-        top = _final(tame[:last] or pool[:last], final, noise)
+        top = _final(tame[:last] or pool[:last], final, noise, polish=not run.over)
     if not any(exact(c.fit, final) for c in top[:1]) and not run.over:
         top = with_simple_exponents(sorted(top, key=lambda c: c.score), final)
     names = run.table.names.columns
@@ -181,11 +181,13 @@ def _concluded(run: Run, looked: _Looked, outliers: Indices) -> Law:
     return assembled(run.table, weighed, evidence, provenance={})
 
 
-def _final(candidates: Sequence[Candidate], rows: Rows, noise: NoiseShape) -> list[Candidate]:
-    """Candidates on all rows, to the last digit."""
+def _final(
+    candidates: Sequence[Candidate], rows: Rows, noise: NoiseShape, polish: bool = True
+) -> list[Candidate]:
+    """Candidates on all rows, to the last digit if they are to be polished."""
     out = []
     for candidate in candidates:
-        fit = fitted(candidate.fit.form, rows, noise, values=candidate.fit.values, polish=True)
+        fit = fitted(candidate.fit.form, rows, noise, values=candidate.fit.values, polish=polish)
         if fit is not None:
             out.append(replace(candidate, fit=fit))
     return out

@@ -155,3 +155,14 @@ def test_numbers_for_rounding_alone_are_dropped():
     padded = Template.of(2.0 * x + 0.5 * sp.sqrt(x) + 2e-9 * sp.cos(x) + 1e-17 / x**2)
     assert padded.refined(data).pruned(data).law.has(sp.cos)
     assert len(padded.refined(data).pruned(data).parameters) == 3
+
+
+def test_a_function_that_the_rows_do_not_ask_for_is_dropped_wherever_it_stands():
+    """tanh(u) is nearly one above two: with noise, a sum has it in both or in neither place."""
+    rng = np.random.default_rng(1)
+    U = np.column_stack([rng.uniform(2, 40, 400), rng.uniform(0, 15, 400)])
+    y = 1 + (U[:, 0] - 1) * np.exp(-U[:, 1])
+    noisy = y + 0.01 * y.std() * rng.standard_normal(400)
+    found = list(pursued(U, noisy, effort=Effort(first=30, kept=6, tried=8, terms=4, inner=2)))
+    u = sp.symbols("u v")
+    assert not any(one.formula(u).has(sp.tanh) for one in found if len(one.terms) == 3)

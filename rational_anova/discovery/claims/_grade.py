@@ -17,6 +17,7 @@ from .._thresholds import (
     MISSTATED,
     MOST_OF_IT,
     NEIGHBOURS,
+    NOT_NOISE,
     OVER_CHANCE,
     OVER_SMOOTH,
     RESIDUAL_SHAPE,
@@ -31,6 +32,7 @@ from .._thresholds import (
 from ..fitting import CONSTANT, GIVEN, Fit, Rows
 from ..law import Grade
 from ..waves import phases
+from ._effects import effects_left
 from ._smooth import smooth_deviance, some_rows
 from ._tests import lack_of_fit, neighbours, outer_part, shape_left, stability
 from ._weigh import PRIOR, Candidate, weights
@@ -144,6 +146,10 @@ def _against(best: Candidate, rows: Rows, trusted: bool) -> Iterator[str]:
         yield f"The rows scatter by {fit.scale:.2g} times the errors that were stated."
     if neighbours(fit, rows) > STRONG_SHAPE:
         yield "What it leaves over is no noise: rows beside each other are missed alike."
+    effects = effects_left(fit, rows)
+    if effects is not None and effects < NOT_NOISE:
+        chance = f"probability {effects:.1g}"
+        yield f"What it leaves over is no noise: it depends on the columns ({chance})."
     if _oscillates(fit, rows):
         yield "What it leaves over oscillates: it is not the whole law."
     if best.named is None and fit.numbers > len(rows.y) / 4:
@@ -209,8 +215,11 @@ def _doubts(
     if stable < STABLE:
         yield f"With a fifth of the rows left out it is chosen in {100 * stable:.0f}% of the cases."
     few = rows.X.shape[1] <= _SMOOTH_COLUMNS
-    if neighbours(best.fit, rows) > NEIGHBOURS or (
-        few and shape_left(best.fit, rows) > RESIDUAL_SHAPE
+    effects = effects_left(best.fit, rows)
+    if (
+        neighbours(best.fit, rows) > NEIGHBOURS
+        or (effects is not None and effects < UNLIKELY)
+        or (few and shape_left(best.fit, rows) > RESIDUAL_SHAPE)
     ):
         yield "What it leaves over has a shape."
     lack = lack_of_fit(best.fit, rows)

@@ -88,14 +88,14 @@ def polished(form: Form, X: Array, y: Array, root: Array, values: Array) -> Arra
             return values
         try:
             if (inside or not bounded) and len(y) >= len(values):
-                found = least_squares(residual, values, slopes, method="lm", max_nfev=400, **tight)
+                found = least_squares(residual, values, slopes, method="lm", max_nfev=100, **tight)
                 ok = ((found.x >= low) & (found.x <= high)).all()
             else:
                 ok = False
             if not ok:
                 start = np.clip(values, inner(low, values, 1), inner(high, values, -1))
                 found = least_squares(
-                    residual, start, slopes, (low, high), max_nfev=400, **tight
+                    residual, start, slopes, (low, high), max_nfev=100, **tight
                 )  # fmt: skip
         except (ValueError, np.linalg.LinAlgError):  # a step to where nothing has a value
             return values

@@ -119,7 +119,7 @@ def correlation(law: Law) -> pd.DataFrame:
 # -- profile likelihood
 
 _FARTHEST = 8  # doublings of the Wald interval; a profile that has not closed then is open
-_TOLERANCE = 1e-6  # of the ends, relative to the standard error
+_TOLERANCE = 1e-4  # of the ends, relative to the standard error
 _STEPS = 60  # of a fit of the other parameters
 
 

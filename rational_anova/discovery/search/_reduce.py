@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
@@ -18,6 +18,7 @@ import sympy as sp
 from ..._core.types import Array
 from .._route import Factors, Idle, Joined, Scaled
 from .._thresholds import (
+    CLEAR,
     COLUMN_GAIN,
     COMPARED_TERMS,
     EXACT_REDUCTION,
@@ -338,7 +339,7 @@ def _best_reduction(table: ReducedTable, deadline: float) -> ReducedTable | None
     """The first symmetry that holds; of a poor surrogate, the one that holds best."""
     allowed = max(REDUCED_SLACK * table.loo, EXACT_REDUCTION)
     poor, kept = table.loo > POOR_SURROGATE, list[tuple[float, ReducedTable]]()
-    for guess in guesses(table):
+    for guess in itertools.chain(guesses(table), _coarser_guesses(table)):
         if time.monotonic() > deadline:
             break
         trial = guess.make()
@@ -353,6 +354,16 @@ def _best_reduction(table: ReducedTable, deadline: float) -> ReducedTable | None
             if not poor or len(kept) == 10 or trial.loo < 0.2 * table.loo:
                 break
     return min(kept, key=lambda t: t[0], default=(np.inf, None))[1]
+
+
+def _coarser_guesses(table: ReducedTable) -> Iterator[Guess]:
+    """The same by slopes of fewer terms: those of many terms oscillate where the fit is good."""
+    fine = table.surrogate
+    if fine is None or table.U.shape[1] < 3 or table.loo < CLEAR:
+        return
+    if len(fine.coefficients) > COMPARED_TERMS:
+        coarse = table.fitted(columns=COMPARED_TERMS)
+        yield from guesses(replace(table, surrogate=coarse.surrogate))
 
 
 def guesses(table: ReducedTable) -> Iterator[Guess]:

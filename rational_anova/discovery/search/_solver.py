@@ -10,7 +10,7 @@ import numpy as np
 import sympy as sp
 
 from .._route import LinearIn, Linked, Separated
-from .._thresholds import CLEAR, DEEPEST, EXACT, NO_NOISE, POOR_SURROGATE
+from .._thresholds import CLEAR, DEEPEST, EXACT, NO_NOISE, NO_SURROGATE, POOR_SURROGATE
 from ..sums import EFFORT, Atom, Effort, pursued
 from ._candidate import Candidate
 from ._judge import adequate, constant, finished, judged, polished, settled
@@ -84,29 +84,39 @@ class Search:
 def solve(table: ReducedTable, search: Search, depth: int = 0) -> list[Template]:
     """Laws for one table, the best first; at most a dozen."""
     if depth > 0:
-        return searched(table, search, depth)
+        return searched(reduce_table(table, search.share(0.5).deadline), search, depth)
     table = table.fitted()
-    found = waved(table, search.share(0.3))
-    if any(law.error < EXACT for law in found):
+    # symmetries of what a surrogate follows a little take less time than waves; else more
+    lost = table.loo > NO_SURROGATE
+    found = waved(table, search) if lost else []
+    if _exact(found):
         return finished([], found, search.data, search.forbidden)
-    return searched(table, search, 0, found, whole=True)
+    half = search.share(0.5).deadline
+    chain = reduce_table(table, half)
+    search.counter.cut |= time.monotonic() > half
+    if not lost and min(t.loo for t in chain) > POOR_SURROGATE:
+        found = waved(table, search)
+        if _exact(found):
+            return finished([], found, search.data, search.forbidden)
+    return searched(chain, search, 0, found, whole=True)
+
+
+def _exact(laws: Sequence[Template]) -> bool:
+    return any(law.error < EXACT for law in laws)
 
 
 def searched(
-    table: ReducedTable,
+    chain: Sequence[ReducedTable],
     search: Search,
     depth: int,
     known: Sequence[Template] = (),
     whole: bool = False,
 ) -> list[Template]:
-    """Laws for one table, without a look for waves, beside those that are known.
+    """Laws for the last of a chain of tables, without a look for waves, beside those known.
 
     What is found for the whole table is told to the counter at once.
     """
     search, found = replace(search), list(known)  # its own, to be told what is found
-    half = search.share(0.5).deadline
-    chain = reduce_table(table, half)
-    late = time.monotonic() > half
     final = chain[-1]
     noise = max(min(s.loo for s in chain), 1e-15)
     pool: list[Candidate] = []
@@ -139,7 +149,7 @@ def searched(
         if search.over or (search.content and enough):
             break
     if whole:
-        search.counter.cut |= late or time.monotonic() > search.deadline
+        search.counter.cut |= time.monotonic() > search.deadline
     return finished(pool, found, search.data, search.forbidden)
 
 
@@ -255,13 +265,16 @@ def exact_sums(table: ReducedTable, search: Search, noise: float) -> list[Templa
 
 def waved(table: ReducedTable, search: Search) -> list[Template]:
     """Laws in the sine or cosine of a phase that no surrogate of the columns can follow."""
-    if table.U.shape[1] < 2 or table.loo <= POOR_SURROGATE:
+    if table.U.shape[1] < 2:
         return []  # one column has sums and lifts
     search.report("waves")
     out: list[Template] = []
-    for smooth in waving(table, lambda: search.over):
-        out += searched(smooth, search.share(0.6), 0)
-        if any(t.error < EXACT for t in out):
+    look = search.share(0.3)
+    for smooth in waving(table, lambda: look.over):
+        chain = reduce_table(smooth, look.share(0.5).deadline)
+        sure = min(t.loo for t in chain) < CLEAR
+        out += searched(chain, search.share(0.8) if sure else look.share(0.6), 0)
+        if _exact(out):
             break
     return out
 
@@ -288,7 +301,7 @@ def hidden(table: ReducedTable, search: Search, depth: int) -> list[Template]:
         if violation > limit or violation > 0.5 * plain or search.over:
             break
         out += solve(table.linked(link), search.share(0.6), depth + 1)
-        if any(t.error < EXACT for t in out):
+        if _exact(out):
             break
     return out
 
@@ -321,7 +334,7 @@ def separated(table: ReducedTable, search: Search, depth: int) -> list[Template]
                 Separated(_some(table, split.left), _some(table, split.right), product),
             )
             out += solve(rest, search.share(0.7), depth + 1)
-            if any(t.error < EXACT for t in out):
+            if _exact(out):
                 return out
     return out
 
@@ -349,7 +362,7 @@ def by_coefficients(table: ReducedTable, search: Search, depth: int) -> list[Tem
                 LinearIn(split.expression, _some(table, rest)),
             )
             out += solve(lowered, search.share(0.7), depth + 1)
-            if any(t.error < EXACT for t in out):
+            if _exact(out):
                 return out
     return out
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from ._dictionary import Family, Term, family, product_of
 
 _STEPS = 8  # of a refinement
 _LITTLE = 1e-3  # relative gain of a step below which it is the last
+_CHOICE = 6.8  # twice the log of thirty: a factor is one of so many functions
 _ALIKE = 1e-9  # what a term must have of its own beside the others
 
 
@@ -183,13 +184,20 @@ def pruned(found: Sum, rows: Rows, limit: float) -> Sum:
 
 def without_factors(found: Sum, rows: Rows) -> Sum:
     """Return a sum without the factors that the rows do not ask for: tanh(8 x) where x > 1."""
-    for k, term in enumerate(found.terms):
-        for j in range(len(term)):
-            shorter = term[:j] + term[j + 1 :]
-            terms = (*found.terms[:k], shorter, *found.terms[k + 1 :])
-            if len(key_of(terms)) < len(terms):
-                continue
+    for terms in _with_fewer_factors(found.terms):
+        if len(key_of(terms)) == len(terms):
             less = refined(terms, rows)
-            if less is not None and less.score <= found.score:
+            dropped = sum(map(len, found.terms)) - sum(map(len, terms))
+            if less is not None and less.score <= found.score + _CHOICE * dropped:
                 return without_factors(less, rows)
     return found
+
+
+def _with_fewer_factors(terms: tuple[Term, ...]) -> Iterator[tuple[Term, ...]]:
+    """The terms without one factor, or without one function of a column wherever it stands."""
+    for k, term in enumerate(terms):
+        for j in range(len(term)):
+            yield (*terms[:k], term[:j] + term[j + 1 :], *terms[k + 1 :])
+    functions = [(factor.atom, factor.place) for term in terms for factor in term]
+    for one in dict.fromkeys(f for f in functions if functions.count(f) > 1):
+        yield tuple(tuple(f for f in term if (f.atom, f.place) != one) for term in terms)
