@@ -28,7 +28,7 @@ from .law import Law
 from .search import permitted
 from .sums import Atom, read_functions
 
-FUNCTIONS = ("sin", "cos", "exp", "log", "sqrt", "tanh", "power")
+FORBIDDABLE = ("sin", "cos", "exp", "log", "sqrt", "tanh", "power")
 
 
 def discover(
@@ -212,7 +212,7 @@ def _check_options(
     if isinstance(without, str):
         raise TypeError(f"without must be a list of functions, got {without!r}")
     for name in without:
-        if name not in FUNCTIONS:
-            raise ValueError(f"without takes some of {FUNCTIONS}, got {name!r}")
+        if name not in FORBIDDABLE:
+            raise ValueError(f"without takes some of {FORBIDDABLE}, got {name!r}")
     if noise is not None and not 0 <= check.real(noise, "noise") < 10:
         raise ValueError(f"noise must be relative to the spread of the target, got {noise!r}")

@@ -2,11 +2,11 @@
 
 from ._names import Names
 from ._numeric import numeric
-from ._parse import FUNCTIONS, check_formula, names_in, parse
+from ._parse import FUNCTIONS, check_formula, names_in, parse, unknown_function
 from ._program import Program, program
 from ._snap import snap
 
 __all__ = [
     "FUNCTIONS", "Names", "Program", "check_formula", "names_in", "numeric", "parse", "program",
-    "snap",
+    "snap", "unknown_function",
 ]  # fmt: skip

@@ -76,7 +76,7 @@ def check_formula(text: str) -> None:
 def _check_call(node: ast.Call) -> None:
     name = getattr(node.func, "id", ast.unparse(node.func))
     if name not in FUNCTIONS:
-        raise _unknown(name)
+        raise unknown_function(name)
     least, most = _ARGUMENTS.get(name, (1, 1))
     if node.keywords or not least <= len(node.args) <= most:
         raise ValueError(f"the formula calls {name} in a wrong way: {ast.unparse(node)!r}")
@@ -181,7 +181,7 @@ class _Reader:
         function: Any = _PLAIN_FUNCTIONS.get(name, getattr(sp, name, None))
         # the list keeps out factorial(10**9) and its like
         if name not in FUNCTIONS or function is None:
-            raise _unknown(name)
+            raise unknown_function(name)
         if name == "besselj" and arguments and not arguments[0].is_Integer:
             raise ValueError(f"besselj needs a whole number as its order, as in besselj(0, x), "
                              f"got {arguments[0]}")  # fmt: skip
@@ -199,7 +199,8 @@ def _times(left: sp.Expr, right: sp.Expr) -> sp.Expr:
     return left * right
 
 
-def _unknown(name: str) -> ValueError:
+def unknown_function(name: str) -> ValueError:
+    """Return the error that names a function which no formula may have, and those it may."""
     known = ", ".join(sorted(FUNCTIONS))
     return ValueError(f"the formula has the unknown function {name!r}; it may have {known}")
 

@@ -17,6 +17,8 @@ STATED = [
     f"charged for) comes within {at.OVER_SMOOTH:g} of its score",
     f"that smooth curve comes within {at.WELL_OVER_SMOOTH:g} of its score",
     f"more than {at.STRONG_SHAPE:g} standard deviations above zero",
+    f"the F test gives a probability below {at.NOT_NOISE:.0e}".replace("e-0", "e-"),
+    f"that F test gives a probability below {at.UNLIKELY:g}",
     f"more than {at.COMPARABLE:g} of its weight, or it has less than {at.MOST_OF_IT:g} of all",
     f"with no more numbers comes within {at.ROWS_ALONE:g} of its score once the prior is left out",
     f"more than {at.FEW_NUMBERS} fitted numbers and no name, or more than {at.FEW_NAMED_NUMBERS} and",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import sympy as sp
@@ -29,7 +30,7 @@ from .._thresholds import (
     WELL_OVER_SMOOTH,
     exact_below,
 )
-from ..fitting import CONSTANT, GIVEN, Fit, Rows
+from ..fitting import CONSTANT, GIVEN, Fit, NoiseShape, Rows
 from ..law import Grade
 from ..waves import phases
 from ._effects import effects_left
@@ -168,14 +169,16 @@ def over_smooth(best: Candidate, rows: Rows) -> float | None:
     """Return by how much a candidate is more probable than a smooth curve, in score."""
     if rows.X.shape[1] > _SMOOTH_COLUMNS or rows.x_sigma is not None:
         return None
+    curve, compared = _smooth_score(rows, best.fit.noise)
+    on_these = best.fit.deviance * compared / len(rows.y)
+    return curve - (best.score - best.fit.deviance + on_these)
+
+
+@lru_cache(maxsize=4)  # asked for each of several formulas of one table
+def _smooth_score(rows: Rows, noise: NoiseShape) -> tuple[float, int]:
+    """Score of a smooth curve of no given form, and on how many of the rows."""
     part = some_rows(rows)
-    curve = smooth_deviance(part, best.fit.noise) + PRIOR[1]
-    return curve - (best.score - best.fit.deviance + _deviance_on(best.fit, part, rows))
-
-
-def _deviance_on(fit: Fit, part: Rows, rows: Rows) -> float:
-    """Deviance on a part of the rows."""
-    return fit.deviance * len(part.y) / len(rows.y)
+    return smooth_deviance(part, noise) + PRIOR[1], len(part.y)
 
 
 def _level_with(candidates: Sequence[Candidate]) -> Candidate | None:

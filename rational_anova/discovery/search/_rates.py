@@ -15,7 +15,7 @@ from ._beam import Index, System
 from ._candidate import Candidate
 from ._reduced_table import ReducedTable
 from ._stages import allowed_links, thin
-from ._vocabulary import FUNCTIONS, Family, Link, Term, families, monomial, monomials
+from ._vocabulary import LIFTED, Family, Link, Term, families, monomial, monomials
 
 _SIMPLE = 2  # terms of a law that is looked for beside a longer one
 _FAR = 3.0  # times the best error: a candidate whose rate alone was sharpened may come nearer
@@ -36,7 +36,7 @@ def sharpened(system: System, supports: Index, low: Array, high: Array) -> tuple
     def residual(rate: Array) -> Array:
         lifted = {}
         for atom in arguments:
-            lifted[atom] = FUNCTIONS[atom.function][0](arguments[atom][None, :], rate[:, None])
+            lifted[atom] = LIFTED[atom.function][0](arguments[atom][None, :], rate[:, None])
         C = np.empty((len(supports), supports.shape[1], len(b)))
         for column in range(supports.shape[1]):
             for j in np.unique(supports[:, column]):

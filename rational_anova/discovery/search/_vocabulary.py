@@ -17,7 +17,7 @@ RATE = sp.Symbol("_rate")
 Powers = tuple[float, ...]  # whole or half
 
 # name: value of (z, rate), the same in sympy, cost
-FUNCTIONS: dict[str, tuple[Callable, Callable, float]] = {
+LIFTED: dict[str, tuple[Callable, Callable, float]] = {
     "sin": (lambda z, c: np.sin(c * z), lambda z, c: sp.sin(c * z), 4.0),
     "cos": (lambda z, c: np.cos(c * z), lambda z, c: sp.cos(c * z), 4.0),
     "cos^2": (lambda z, c: np.cos(c * z) ** 2, lambda z, c: sp.cos(c * z) ** 2, 5.0),
@@ -47,7 +47,7 @@ class Atom:
     @property
     def cost(self) -> float:
         """Of the function, and of an argument that is more than a variable."""
-        return FUNCTIONS[self.function][2] + sum(map(abs, self.argument)) - 1 + self.shift
+        return LIFTED[self.function][2] + sum(map(abs, self.argument)) - 1 + self.shift
 
     def z(self, U: Array) -> Array:
         """The argument on the rows."""
@@ -82,7 +82,7 @@ class Term:
         out = monomial_expression(self.powers, u)
         if self.atom is None:
             return out
-        return out * FUNCTIONS[self.atom.function][1](self.atom.z_expression(u), rate)
+        return out * LIFTED[self.atom.function][1](self.atom.z_expression(u), rate)
 
 
 def monomial_expression(powers: Powers, u: Sequence[sp.Symbol]) -> sp.Expr:
@@ -116,7 +116,7 @@ def columns(terms: Sequence[Term], U: Array, rate: float) -> Array:
             out[:, k] = monomials[term.powers]
             if term.atom is not None:
                 if term.atom not in atoms:
-                    atoms[term.atom] = FUNCTIONS[term.atom.function][0](term.atom.z(U), rate)
+                    atoms[term.atom] = LIFTED[term.atom.function][0](term.atom.z(U), rate)
                 out[:, k] *= atoms[term.atom]
     return out
 

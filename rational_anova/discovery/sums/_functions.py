@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from ...symbols import FUNCTIONS, check_formula, names_in, parse
+from ...symbols import FUNCTIONS, check_formula, names_in, parse, unknown_function
 from ..dimensions import scales
 from ._atoms import PLACE, Atom, B, C, Grid, X
 
@@ -82,8 +82,7 @@ def _of_sympy(given: sp.Expr) -> sp.Expr:
     if len(set(names)) < len(names):
         raise ValueError(f"two of the symbols {', '.join(names)} have one name")
     for function in sorted({f.func.__name__ for f in given.atoms(sp.Function)} - FUNCTIONS):
-        known = ", ".join(sorted(FUNCTIONS))
-        raise ValueError(f"the formula has the unknown function {function!r}; it may have {known}")
+        raise unknown_function(function)
     formula = given.xreplace(
         {s: sp.Symbol(n, real=True) for s, n in zip(symbols, names, strict=True)}
     )
