@@ -242,7 +242,7 @@ def test_surrogate_slopes():
     U = draw((1, 3), (1, 3), rows=400)
     f = U[:, 0] ** 2 * np.exp(-U[:, 1])
     surrogate = fit_surrogate(U, f, np.ones(400))
-    inner = surrogate.interior()
+    inner = surrogate.interior
     assert inner.sum() > 100
     np.testing.assert_allclose(surrogate.values(), f, rtol=1e-6)
     G = np.column_stack([2 * f / U[:, 0], -f])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
@@ -18,7 +18,6 @@ import sympy as sp
 from ..._core.types import Array
 from .._route import Factors, Idle, Joined, Scaled
 from .._thresholds import (
-    CLEAR,
     COLUMN_GAIN,
     COMPARED_TERMS,
     EXACT_REDUCTION,
@@ -37,7 +36,7 @@ def hidden_factors(table: ReducedTable, link: Link) -> float:
     surrogate = table.surrogate
     if surrogate is None:
         return np.inf
-    rows = surrogate.interior()
+    rows = surrogate.interior
     f, G = surrogate.values()[rows], surrogate.gradients()[rows]
     with np.errstate(all="ignore"):
         t, slope = link.forward(f), SLOPES[link.name][0](f)
@@ -339,7 +338,7 @@ def _best_reduction(table: ReducedTable, deadline: float) -> ReducedTable | None
     """The first symmetry that holds; of a poor surrogate, the one that holds best."""
     allowed = max(REDUCED_SLACK * table.loo, EXACT_REDUCTION)
     poor, kept = table.loo > POOR_SURROGATE, list[tuple[float, ReducedTable]]()
-    for guess in itertools.chain(guesses(table), _coarser_guesses(table)):
+    for guess in guesses(table):
         if time.monotonic() > deadline:
             break
         trial = guess.make()
@@ -356,21 +355,11 @@ def _best_reduction(table: ReducedTable, deadline: float) -> ReducedTable | None
     return min(kept, key=lambda t: t[0], default=(np.inf, None))[1]
 
 
-def _coarser_guesses(table: ReducedTable) -> Iterator[Guess]:
-    """The same by slopes of fewer terms: those of many terms oscillate where the fit is good."""
-    fine = table.surrogate
-    if fine is None or table.U.shape[1] < 3 or table.loo < CLEAR:
-        return
-    if len(fine.coefficients) > COMPARED_TERMS:
-        coarse = table.fitted(columns=COMPARED_TERMS)
-        yield from guesses(replace(table, surrogate=coarse.surrogate))
-
-
 def guesses(table: ReducedTable) -> Iterator[Guess]:
     """Symmetries to try, the most telling first."""
     if table.surrogate is None:
         return
-    rows = table.surrogate.interior()
+    rows = table.surrogate.interior
     weight = table.weight[rows, None]
     f = table.surrogate.values()[rows, None] * weight
     G = table.surrogate.gradients()[rows] * weight

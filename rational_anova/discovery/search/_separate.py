@@ -47,7 +47,7 @@ def interactions(table: ReducedTable, link: Link | None) -> Array:
     r = table.U.shape[1]
     if s is None or r < 2:
         return np.zeros((r, r))
-    rows = s.interior()
+    rows = s.interior
     f, G, H = s.values()[rows], s.gradients()[rows], s.hessian()[rows]
     with np.errstate(all="ignore"):
         if link is None:

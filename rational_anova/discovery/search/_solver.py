@@ -143,6 +143,8 @@ def searched(
             if (own > NO_NOISE or depth > 0) and adequate(pool, found, own):
                 search.content |= not _edged(found, own, reduced)
                 search.long = _numbers(pool, found) > _FEW
+                if depth > 0 and own < CLEAR and not search.long:
+                    return finished(pool, found, search.data, search.forbidden)
             if search.over:
                 break
         enough = not search.long or adequate(pool, found, noise)

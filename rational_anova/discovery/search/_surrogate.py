@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import scipy.linalg
@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from ..._core.types import Array
 from .._thresholds import DEGREES, MORE_DEGREES
+
+_SHARP_LEVERAGE = 0.5  # of a row: above, it makes most of the fit there itself
+_FEWEST_ROWS = 10  # that slopes are compared on
 
 
 @lru_cache(None)
@@ -89,6 +92,11 @@ def _derivative(degree: int) -> Array:
 
 def leave_one_out(columns: Array, target: Array) -> tuple[float, Array]:
     """Root mean square of the exact leave-one-out residuals, and the coefficients."""
+    return _left_out(columns, target)[:2]
+
+
+def _left_out(columns: Array, target: Array) -> tuple[float, Array, Array]:
+    """The same, and the leverage of each row: one where the fit merely goes through it."""
     norms = np.linalg.norm(columns, axis=0)
     norms[norms == 0] = 1.0
     M = columns / norms
@@ -109,7 +117,7 @@ def leave_one_out(columns: Array, target: Array) -> tuple[float, Array]:
         coefficients = np.linalg.lstsq(R, Q.T @ target, rcond=1e-13)[0]
         leverage = np.einsum("ij,ij->i", Q, Q)
     residual = (target - M @ coefficients) / np.clip(1 - leverage, 1e-3, None)
-    return float(np.sqrt(np.mean(residual**2))), coefficients / norms
+    return float(np.sqrt(np.mean(residual**2))), coefficients / norms, leverage
 
 
 # how the target is seen: forward, slope, inverse and its first and second derivative, for f > 0
@@ -135,7 +143,7 @@ class Surrogate:
         self.sign = -1.0 if target != "y" and f[0] < 0 else 1.0
         forward, slope = TARGETS[target][:2]
         self.scale = weight / np.maximum(slope(self.sign * f), 1e-300)
-        self.loo, self.coefficients = leave_one_out(
+        self.loo, self.coefficients, self.leverage = _left_out(
             basis.columns() * self.scale[:, None], forward(self.sign * f) * self.scale
         )
 
@@ -151,13 +159,20 @@ class Surrogate:
             t = np.maximum(t, low)
         return self.sign * TARGETS[self.target][2 + which](t)
 
+    @cached_property
     def interior(self) -> NDArray[np.bool_]:
-        """Rows away from the faces of the box, where derivatives are sharp."""
+        """Rows where slopes are sharp: away from the faces of the box, and with rows around them.
+
+        Where rows are few for the degree, the fit goes through each, and between them as it likes.
+        """
         T = self.basis.T
         if not T.shape[1]:
             return np.ones(len(T), bool)
-        rows: NDArray[np.bool_] = np.abs(T).max(1) < 0.9 ** (1 / max(1.0, T.shape[1] / 3))
-        return rows if rows.sum() >= 10 else np.ones(len(T), bool)
+        inside = np.abs(T).max(1) < 0.9 ** (1 / max(1.0, T.shape[1] / 3))
+        for rows in (inside & (self.leverage < _SHARP_LEVERAGE), inside):
+            if rows.sum() >= _FEWEST_ROWS:
+                return np.asarray(rows)
+        return np.ones(len(T), bool)
 
     def values(self) -> Array:
         """The surrogate's f on the rows."""
@@ -165,9 +180,7 @@ class Surrogate:
 
     def left_out(self) -> Array:
         """What is missed of f on each row by the surrogate of the others, nearly."""
-        Q = np.linalg.qr(self.basis.columns() * self.scale[:, None])[0]
-        leverage = np.einsum("ij,ij->i", Q, Q)
-        return np.asarray((self.f - self.values()) / np.clip(1 - leverage, 1e-3, None))
+        return np.asarray((self.f - self.values()) / np.clip(1 - self.leverage, 1e-3, None))
 
     def _slopes(self) -> Array:
         """Slopes of what is fitted, (n, r)."""
