@@ -30,7 +30,7 @@ from .claims import (
     undetermined,
     wild,
 )
-from .finish import forms, rewritten, simplified
+from .finish import digits, forms, rewritten, simplified
 from .fitting import (
     CONSTANT,
     PROPORTIONAL,
@@ -213,7 +213,7 @@ def with_exact_numbers(law: Template, data: Data, run: Run) -> Template:
         with contextlib.suppress(*_UNFINISHED):
             found.append(simplified(form, data, (), dict(data.known)).weighed(data))
     found = [form for form in found if permitted(form.law, run.options.forbidden)]
-    found.sort(key=lambda form: form.score)
+    found.sort(key=lambda form: (round(form.score, 3), digits(form.law)))
     best = found[0] if found else law
     done = 0
     for form in found:

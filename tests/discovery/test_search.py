@@ -11,6 +11,7 @@ import sympy as sp
 from rational_anova._core.least_squares import levenberg_marquardt, standard_errors
 from rational_anova.discovery import (
     auto_rational,
+    discover,
     equivalent,
     few_terms,
     lifted,
@@ -249,6 +250,31 @@ def test_surrogate_slopes():
     np.testing.assert_allclose(surrogate.gradients()[inner], G[inner], rtol=1e-5)
     mixed = surrogate.hessian()[inner, 0, 1]
     np.testing.assert_allclose(mixed, (-2 * f / U[:, 0])[inner], rtol=1e-4)
+
+
+def test_the_form_with_plain_numbers_is_chosen():
+    """Of V - 0.043 n and n - V/0.043 in a denominator, the one that can be written down."""
+    U = draw((1, 3), (250, 400), (1, 5), rows=300)
+    n, T, V = U.T
+    law = discover(U, 0.0821 * n * T / (V - 0.043 * n) - 3.6 * n**2 / V**2, names=["n", "T", "V"])
+    assert {str(p.exact) for p in law.parameters} == {"821/10000", "-43/1000", "-18/5"}
+
+
+def test_slopes_where_rows_are_few():
+    """Rows are scattered evenly, and the surrogate is of logarithms: few are at the low ends."""
+    U = draw((0.5, 15), (10, 500), rows=1700, seed=3)
+    inner = 0.159 / U[:, 0] ** 2 + 4 / U[:, 1]
+    truth = np.column_stack([-0.318 / U[:, 0] ** 3, -4 / U[:, 1] ** 2]) / inner[:, None]
+    surrogate = fit_surrogate(U, np.log(inner), np.ones(len(U)))
+    assert surrogate.basis.logs
+    inside = np.abs(surrogate.basis.T).max(1) < 0.9
+
+    def error(rows):
+        left = surrogate.gradients()[rows] - truth[rows]
+        return np.linalg.norm(left) / np.linalg.norm(truth[rows])
+
+    assert surrogate.interior.sum() > 0.5 * len(U)
+    assert error(surrogate.interior) < 1e-5 < 1e-3 < error(inside)
 
 
 def test_surrogate_does_not_fit_noise():

@@ -22,6 +22,8 @@ from .._thresholds import (
 from ..law import operations
 from ..search import Data, Template
 
+_PLACES = 12  # after the point, of the longest decimal
+
 
 def forms(template: Template) -> Iterator[Template]:
     """Forms of the law, the textbooks' first: leading terms of denominators without numbers."""
@@ -29,7 +31,8 @@ def forms(template: Template) -> Iterator[Template]:
     law = template.law
     apart = attempted(lambda e: list(partial_fractions(e)), law, PARTIAL_TERMS) or []
     whole = attempted(sp.together, law, FACTORED_TERMS) or law
-    for form in (monic(whole), monic(law), law, *(f for a in apart for f in (monic(a), a))):
+    other = (monic(whole, last=False), monic(law, last=False))
+    for form in (monic(whole), monic(law), law, *other, *(f for a in apart for f in (monic(a), a))):
         if form not in seen:
             seen.add(form)
             yield _of(form, template)
@@ -42,15 +45,38 @@ def _of(law: sp.Expr, template: Template) -> Template:
     )
 
 
-def monic(law: sp.Expr) -> sp.Expr:
-    """The law with the number 1 at the term of highest degree of every denominator."""
+def digits(law: sp.Expr) -> int:
+    """Return how many digits its numbers have: 0.043 has two, 1000/43 six.
+
+    Example:
+        >>> x = sp.Symbol("x")
+        >>> digits(sp.Rational(43, 1000) * x), digits(x / sp.Rational(43, 1000))
+        (2, 6)
+    """
+    return sum(_digits(number) for number in law.atoms(sp.Rational))
+
+
+def _digits(number: sp.Rational) -> int:
+    fraction = len(str(abs(number.p))) + len(str(number.q)) * (number.q != 1)
+    decimal = next((k for k in range(_PLACES) if (number * 10**k).is_Integer), None)
+    return fraction if decimal is None else min(fraction, len(str(abs(number * 10**decimal))))
+
+
+def monic(law: sp.Expr, last: bool = True) -> sp.Expr:
+    """The law with the number 1 at the term of highest degree of every denominator.
+
+    Of several such terms it is the last by name, or the first: V - b n has a plain number where
+    n - V/b has none.
+    """
     for power in sorted(law.atoms(sp.Pow), key=sp.default_sort_key):
         if not (power.base.is_Add and power.exp.is_Number and power.exp < 0):
             continue
         terms = [t for t in power.base.args if t.free_symbols]
-        lead = max(terms, key=_degree, default=None)
-        if lead is None:
+        if not terms:
             continue
+        highest = max(_degree(t) for t in terms)
+        ranked = sorted((t for t in terms if _degree(t) == highest), key=_name)
+        lead = ranked[-1 if last else 0]
         number, rest = lead.as_coeff_Mul()
         odd = not power.exp.is_Integer or power.exp.p % 2
         if not number.is_Float or number == 0 or (number < 0 and not power.exp.is_Integer):
@@ -61,10 +87,14 @@ def monic(law: sp.Expr) -> sp.Expr:
     return _gathered(law)
 
 
-def _degree(term: sp.Expr) -> tuple[float, str]:
+def _degree(term: sp.Expr) -> float:
     rest = term.as_coeff_Mul()[1]
     powers = [p.as_base_exp()[1] for p in sp.Mul.make_args(rest)]
-    return (float(sum(p for p in powers if p.is_Number)), str(rest))
+    return float(sum(p for p in powers if p.is_Number))
+
+
+def _name(term: sp.Expr) -> str:
+    return str(term.as_coeff_Mul()[1])
 
 
 def _times(term: sp.Expr, factor: sp.Expr) -> sp.Expr:
