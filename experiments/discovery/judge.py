@@ -89,6 +89,7 @@ def verdict(problem: Problem, law: Any, same: Callable[..., Any] | None = None) 
         or on_front
         or any(has_structure(problem, *opened(formula)) for formula in front),
         "found": bool(law.grade.claimed),
+        "grade": str(law.grade),
         "error": error,
         "wide": wide,
         "decided_by": str(getattr(sameness, "by", "")),
@@ -114,7 +115,7 @@ def _missed(failure: str) -> Row:
     """Return the columns of a run without a law."""
     no = ("solved", "exact", "structure", "on_front", "structure_on_front", "found", "stopped")
     nan = ("error", "wide", "complexity", "parameters")
-    text = ("decided_by", "stage", "formula", "route")
+    text = ("grade", "decided_by", "stage", "formula", "route")
     row: Row = {**dict.fromkeys(no, False), **dict.fromkeys(nan, np.nan), **dict.fromkeys(text, "")}
     return {**row, "failure": failure}
 
