@@ -34,6 +34,7 @@ KINDS = {
     "network": "rational_anova._core.saveable:saveable",
     "estimator": "rational_anova.tabular:RANRegressor",
     "law": "rational_anova.discovery.law:Law",
+    "dynamics": "rational_anova.motion.record:Dynamics",
     "certificate": "rational_anova.certificates:Certificate",
     "history": "rational_anova.training:History",
     "checkpoint": "rational_anova.training:Checkpoint",
