@@ -15,7 +15,8 @@ from ._system import System
 from .search import Equation, Smoothed, Stepped, Term
 
 _SWEEPS = 3
-_SLACK = 0.15  # a cell: a score so far behind is not caught up in the last steps
+# score a cell that a system may be behind by what its first, second, ... step promises
+_SLACK = (np.inf, 2.0, 0.5, 0.15)
 
 
 @dataclass(frozen=True)
@@ -107,9 +108,9 @@ class Choice:
 
     def _fitted(self, sides: tuple[Side, ...], beat: float) -> Fitted:
         system, theta = assembled(sides, self.states, self.inputs, self.discrete)
-        slack = _SLACK * self.rows.X.size
 
-        def hopeless(squares: Array) -> bool:
+        def hopeless(count: int, squares: Array) -> bool:
+            slack = _SLACK[min(count, len(_SLACK) - 1)] * self.rows.X.size
             return self._score(sides, squares) > beat + slack
 
         found = shot(

@@ -26,6 +26,7 @@ FEW_ROWS = 4  # cells that each fitted number must have
 FIRST_PART, FEWEST = 0.7, 8  # of a run, that the rest is forecast from; rows that this takes
 ASTRAY = 3.0  # mean square of a forecast's error, in units of its variance
 UNKNOWN = 0.5  # standard error of a number relative to it, beyond which it is hardly known
+FEW_TERMS = 4  # of an equation that is established under noise
 _SHOWN = 12  # rivals
 
 
@@ -49,7 +50,7 @@ def judged(choice: Choice, best: Fitted, settled: Finished, stopped: bool) -> Ju
     against = tuple(_against(choice, settled))
     if against:
         return Judgement(Grade.INTERPOLATION, against, rivals)
-    doubts = tuple(_doubts(choice, settled, rivals, stopped))
+    doubts = tuple(_doubts(choice, best, settled, rivals, stopped))
     return Judgement(Grade.SEVERAL if doubts else Grade.ESTABLISHED, doubts, rivals)
 
 
@@ -107,8 +108,8 @@ def _alike(choice: Choice, settled: Finished) -> float:
 
 
 def _doubts(
-    choice: Choice, settled: Finished, rivals: tuple[Rival, ...], stopped: bool
-) -> Iterator[str]:
+    choice: Choice, best: Fitted, settled: Finished, rivals: tuple[Rival, ...], stopped: bool
+) -> Iterator[str]:  # fmt: skip
     """Reasons not to call the system established."""
     own = max((r.weight for r in rivals if r.own), default=0.0)
     level = [r for r in rivals if not r.own and r.weight > COMPARABLE * own]
@@ -126,6 +127,9 @@ def _doubts(
              strict=True) if not error < UNKNOWN * value]  # fmt: skip
     if loose:
         yield f"The rows hardly determine {', '.join(loose)}."
+    longest = max(len(side.terms) for side in best.sides)
+    if longest > FEW_TERMS:
+        yield f"An equation has {longest} terms: so many follow many a curve, with this noise."
     missed = forecast_error(choice, settled)
     if missed is not None and not missed < ASTRAY:
         yield "Fitted to the first part of the runs, it misses the rest by more than its error."

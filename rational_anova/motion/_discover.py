@@ -212,7 +212,7 @@ def _candidates(
             continue
         task = tasks[k - hidden].less(given.fixed)
         base = fitted_terms(task, given.terms)
-        found = equations(task, vocabulary, longest, margin, base) if given.open else []
+        found = equations(task, vocabulary, longest, base, margin) if given.open else []
         held = len(given.terms)
         sides.append([Side.of(e, task.y, given.fixed, held) for e in (*found, base)])
     return sides

@@ -107,7 +107,7 @@ def shot(
     nodes: Array,
     sigma: Array,
     steps: int = 25,
-    hopeless: Callable[[Array], bool] | None = None,
+    hopeless: Callable[[int, Array], bool] | None = None,
 ) -> Trajectories:
     """Fit numbers and starts to all rows.
 
@@ -118,7 +118,7 @@ def shot(
         nodes: states to begin with, (nodes, states).
         sigma: standard deviations of measured states.
         steps: of Gauss and Newton, at most.
-        hopeless: whether to give up, of the sums of squares that the next step promises.
+        hopeless: whether to give up, of the steps done and of what the next one promises to leave.
     """
     fit = _Shooting(system, rows, sigma)
     now = fit.linearised(theta, nodes)
@@ -128,7 +128,7 @@ def shot(
         step = fit.step(now)
         if step is None:
             break
-        if count and hopeless is not None and hopeless(step.promised):
+        if hopeless is not None and hopeless(count, step.promised):
             return fit.outcome(None)
         new = fit.accepted(now, step)
         if new is None:

@@ -4,7 +4,6 @@ from ._integral import Equation as Equation
 from ._integral import Problem as Problem
 from ._integral import equations as equations
 from ._integral import fitted_terms as fitted_terms
-from ._integral import nothing as nothing
 from ._maps import Stepped as Stepped
 from ._maps import map_problems as map_problems
 from ._problems import Smoothed as Smoothed

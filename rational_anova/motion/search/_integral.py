@@ -20,7 +20,7 @@ from ._terms import POLYNOMIAL, Term
 
 _SAME = 1e-9  # share of a column's square that must be left to tell it from others
 _REFINED = 6  # steps for inner numbers
-_TRIED = 4  # times as many groups are looked at as are kept: many differ in inner numbers only
+_TRIED = 4  # times as many pairs and triples are refined as are kept
 _BEYOND = 10.0  # times the values tried: an inner number so large or small is none
 
 
@@ -102,8 +102,8 @@ def equations(
     problem: Problem,
     terms: Sequence[Term],
     longest: int,
+    base: Equation,
     margin: float = np.inf,
-    base: Equation | None = None,
     width: int = 10,
     kept: int = 3,
 ) -> list[Equation]:
@@ -113,17 +113,18 @@ def equations(
         problem: what is to be explained.
         terms: that there may be.
         longest: number of terms.
+        base: what all of them shall have, such as `fitted_terms` returns.
         margin: score behind the best beyond which none is kept.
-        base: what all of them shall have; nothing by default.
         width: of the beam.
         kept: equations of each length.
     """
     bank = _Bank(problem, terms)
-    beam, found = [nothing(problem) if base is None else base], []
+    beam, found = [base], []
     for length in range(1, longest + 1):
         more = [e for member in beam for e in bank.extended(member, width)]
-        more += bank.of_length(length, 2 * width) if base is None else []
-        beam = _distinct([bank.refined(e) for e in _distinct(more)[: 2 * width]])[:width]
+        more += [] if base.terms else bank.of_length(length, _TRIED * width)
+        tried = _TRIED * width if length in (2, 3) else 2 * width
+        beam = _distinct([bank.refined(e) for e in _distinct(more)[:tried]])[:width]
         if not beam:
             break
         found += beam[:kept]
@@ -131,15 +132,10 @@ def equations(
     return [e for e in found if e.score < found[0].score + margin]
 
 
-def nothing(problem: Problem) -> Equation:
-    """The equation without a term."""
-    empty = np.empty((len(problem.y), 0))
-    return Equation((), (), empty, float(problem.y @ problem.y), np.inf)
-
-
 def fitted_terms(problem: Problem, terms: Sequence[Term]) -> Equation:
-    """The equation of given terms, all of them, with their inner numbers where they fit best."""
-    now = nothing(problem)
+    """The equation of given terms, none or more, with inner numbers where they fit best."""
+    empty = np.empty((len(problem.y), 0))
+    now = Equation((), (), empty, float(problem.y @ problem.y), np.inf)
     for term in terms:
         bank = _Bank(problem, [term])
         ways = [bank.refined(e) for e in bank.extended(now, 1)]
@@ -164,6 +160,8 @@ class _Bank:
         self.problem, self.entries = problem, list(_entries(problem, terms))
         self.columns = np.concatenate([column for *_, column in self.entries], axis=1)
         self.norms = np.einsum("ij,ij->j", self.columns, self.columns)
+        places = {id(term): k for k, term in enumerate(terms)}
+        self.terms = np.array([places[id(term)] for term, *_ in self.entries])
         numbers = np.array([1 + len(term.inner) for term, *_ in self.entries])
         prices = np.array([term.price for term, *_ in self.entries])
         self.costs = np.log(len(problem.y)) * numbers + 2 * prices
@@ -199,8 +197,14 @@ class _Bank:
         else:
             return []
         scores = self._scores(groups)
-        best = np.argsort(scores)[: _TRIED * count]
-        return [self._equation(groups[at]) for at in best if np.isfinite(scores[at])]
+        found: dict[frozenset[int], Equation] = {}
+        for at in np.argsort(scores):
+            if len(found) == count or not np.isfinite(scores[at]):
+                break
+            terms = frozenset(self.terms[groups[at]].tolist())
+            if len(terms) == length and terms not in found:
+                found[terms] = self._equation(groups[at])
+        return list(found.values())
 
     def _triples(self) -> Array:
         plain = np.array([term.kind == POLYNOMIAL for term, *_ in self.entries])

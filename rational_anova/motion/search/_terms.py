@@ -137,6 +137,6 @@ def _rates(x: Array) -> Iterator[tuple[tuple[float, ...], ...]]:
     """Rates of exponentials that change over the data by a factor that can be told."""
     spread = float(np.ptp(x))
     if spread > 0:
-        tried = [float(r) / spread for r in (0.5, 1.0, 2.0, 4.0, 8.0)]
+        tried = [float(r) / spread for r in (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)]
         yield tuple((sign * rate,) for sign in (-1.0, 1.0) for rate in tried)
 
