@@ -15,6 +15,7 @@ from ._system import System
 from .search import Equation, Smoothed, Stepped, Term
 
 _SWEEPS = 3
+_GAIN = 1e-4  # of a step, for systems that are compared: nothing that a score could show
 # score a cell that a system may be behind by what its first, second, ... step promises
 _SLACK = (np.inf, 2.0, 0.5, 0.15)
 
@@ -114,7 +115,7 @@ class Choice:
             return self._score(sides, squares) > beat + slack
 
         found = shot(
-            system, self.rows, theta, self.data.nodes, self.data.noise, hopeless=hopeless
+            system, self.rows, theta, self.data.nodes, self.data.noise, _GAIN, hopeless
         )  # fmt: skip
         if not np.isfinite(found.squares).all():
             return Fitted(sides, system, found, np.inf)

@@ -10,6 +10,7 @@ import sympy as sp
 
 from .._core.types import Array
 from ..discovery import Grade
+from ..symbols import program
 from ._choice import Choice, Fitted
 from ._finish import Finished
 from ._runs import Run, input_at
@@ -28,6 +29,7 @@ ASTRAY = 3.0  # mean square of a forecast's error, in units of its variance
 UNKNOWN = 0.5  # standard error of a number relative to it, beyond which it is hardly known
 FEW_TERMS = 4  # of an equation that is established under noise
 _SHOWN = 12  # rivals
+_PLACES, _SAME = 200, 1e-3  # at which two systems are compared, and how near they are as one
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,8 @@ def _doubts(
 ) -> Iterator[str]:  # fmt: skip
     """Reasons not to call the system established."""
     own = max((r.weight for r in rivals if r.own), default=0.0)
-    level = [r for r in rivals if not r.own and r.weight > COMPARABLE * own]
+    level = [r for r in rivals if not r.own and r.weight > COMPARABLE * own
+             and not _same(choice, best, r)]  # fmt: skip
     if level:
         many = "Another system fits" if len(level) == 1 else f"{len(level)} other systems fit"
         yield f"{many} as well (weight {level[0].weight:.2f} to {own:.2f})."
@@ -133,6 +136,20 @@ def _doubts(
     missed = forecast_error(choice, settled)
     if missed is not None and not missed < ASTRAY:
         yield "Fitted to the first part of the runs, it misses the rest by more than its error."
+
+
+def _same(choice: Choice, best: Fitted, rival: Rival) -> bool:
+    """Whether a rival is the same function of the states, written in other terms."""
+    nodes = best.trajectories.nodes
+    inputs = choice.rows.inputs(1)[0, 0]
+    rng = np.random.default_rng(0)
+    x = rng.uniform(nodes.min(axis=0), nodes.max(axis=0), (_PLACES, nodes.shape[1]))
+    u = inputs[rng.integers(0, len(inputs), _PLACES)]
+    arguments = (*choice.states, *choice.inputs)
+    other = np.stack([np.broadcast_to(v, _PLACES)
+                      for v in program(arguments, rival.formulas)(*x.T, *u.T)], axis=1)  # fmt: skip
+    own = best.system.rates(x, u, best.trajectories.theta)
+    return bool((np.abs(other - own).max(axis=0) <= _SAME * np.abs(own).max(axis=0)).all())
 
 
 def forecast_error(choice: Choice, settled: Finished) -> float | None:

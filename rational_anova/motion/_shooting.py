@@ -21,6 +21,7 @@ from ._system import System
 
 _STEEP = 1.0  # step times slope that DOP853 is exact with to 1e-9, and RK45 to a thousandth
 _MOST_STEPS = 40  # from a node to the next; beyond, a system is too stiff to be looked at
+_STEPS = 25  # of Gauss and Newton
 _HALVED = 5
 _WILD = 1e12  # slopes of a step that no least squares can use
 _CLOSED = 1e-6  # gaps between steps and nodes, relative to the noise, that do not matter
@@ -106,7 +107,7 @@ def shot(
     theta: Array,
     nodes: Array,
     sigma: Array,
-    steps: int = 25,
+    gain: float = 1e-8,
     hopeless: Callable[[int, Array], bool] | None = None,
 ) -> Trajectories:
     """Fit numbers and starts to all rows.
@@ -117,12 +118,12 @@ def shot(
         theta: numbers to begin with.
         nodes: states to begin with, (nodes, states).
         sigma: standard deviations of measured states.
-        steps: of Gauss and Newton, at most.
+        gain: relative gain of a step below which it is the last.
         hopeless: whether to give up, of the steps done and of what the next one promises to leave.
     """
     fit = _Shooting(system, rows, sigma)
     now = fit.linearised(theta, nodes)
-    for count in range(steps):
+    for count in range(_STEPS):
         if now is None:
             break
         step = fit.step(now)
@@ -133,7 +134,7 @@ def shot(
         new = fit.accepted(now, step)
         if new is None:
             break
-        settled = new.gap < _CLOSED and abs(now.cost - new.cost) < 1e-7 * (new.cost + 1e-12)
+        settled = new.gap < _CLOSED and abs(now.cost - new.cost) < gain * new.cost
         now = new
         if settled:
             break
