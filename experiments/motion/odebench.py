@@ -40,9 +40,10 @@ def one(method: str, system: int, decibels: float, runs: int, limit: float) -> R
     start = time.process_time()
     try:
         found, grade = _methods(limit)[method](X, case.symbols)
-    except Exception as error:
+    except Exception as error:  # a peer may fail in any way; the row says how
+        failure = f"{type(error).__name__}: {error}"[:200]
         return {**row, "seconds": time.process_time() - start, "structure": False,
-                "again": -math.inf, "new": -math.inf, "failure": f"{type(error).__name__}: {error}"[:200]}  # fmt: skip
+                "again": -math.inf, "new": -math.inf, "failure": failure}  # fmt: skip
     row["seconds"] = time.process_time() - start
     return {**row, **judged(case, found, runs), "grade": grade, "failure": "",
             "found": "; ".join(str(sp.N(e, 6)) for e in found)[:_LONG]}  # fmt: skip

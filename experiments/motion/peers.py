@@ -30,8 +30,8 @@ def weak_sindy(runs: Sequence[np.ndarray], symbols: Sequence[sp.Symbol]) -> list
 
     def model(threshold: float) -> list[sp.Expr]:
         weak = ps.WeakPDELibrary(function_library=plain, spatiotemporal_grid=t, K=200)
-        found = ps.SINDy(feature_library=weak,
-                         optimizer=ps.STLSQ(threshold=threshold, normalize_columns=True))  # fmt: skip
+        sparse = ps.STLSQ(threshold=threshold, normalize_columns=True)
+        found = ps.SINDy(feature_library=weak, optimizer=sparse)
         found.fit(list(runs), t=[t] * len(runs))
         return _formulas(found.coefficients(), found.get_feature_names(), symbols)
 
@@ -69,7 +69,9 @@ def _implicit(theta: np.ndarray, names: Sequence[str], symbols: Sequence[sp.Symb
             fit = ps.STLSQ(threshold=threshold, alpha=1e-8)
             fit.fit(theta[:, rest] / scale[rest], theta[:, [left]] / scale[left])
             found = np.ravel(fit.coef_)
-            error = np.mean((theta[:, rest] / scale[rest] @ found - theta[:, left] / scale[left]) ** 2)
+            error = np.mean(
+                (theta[:, rest] / scale[rest] @ found - theta[:, left] / scale[left]) ** 2
+            )
             score = len(theta) * np.log(error * len(theta) + 1e-14) + np.log(len(theta)) * np.sum(
                 found != 0
             )
@@ -77,8 +79,12 @@ def _implicit(theta: np.ndarray, names: Sequence[str], symbols: Sequence[sp.Symb
                 whole = np.zeros(2 * size)
                 whole[rest] = found / scale[rest] * scale[left]
                 whole[left] = -1.0
-                above = sum((c * m for c, m in zip(whole[:size], monomials, strict=True) if c), sp.S.Zero)
-                below = sum((c * m for c, m in zip(whole[size:], monomials, strict=True) if c), sp.S.Zero)
+                above = sum(
+                    (c * m for c, m in zip(whole[:size], monomials, strict=True) if c), sp.S.Zero
+                )
+                below = sum(
+                    (c * m for c, m in zip(whole[size:], monomials, strict=True) if c), sp.S.Zero
+                )
                 best = (score, -above / below if below != 0 else sp.S.Zero)
     return best[1]
 

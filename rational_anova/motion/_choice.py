@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 import sympy as sp
@@ -14,8 +15,9 @@ from ._shooting import Rows, Trajectories, shot
 from ._system import System
 from .search import Equation, Smoothed, Stepped, Term
 
+T = TypeVar("T")
 _SWEEPS = 3
-_GAIN = 1e-4  # of a step, for systems that are compared: nothing that a score could show
+_GAIN, _GAIN_CLEAN = 1e-4, 1e-8  # of the last step: nothing that a score of such rows could show
 # score a cell that a system may be behind by what its first, second, ... step promises
 _SLACK = (np.inf, 2.0, 0.5, 0.15)
 
@@ -56,10 +58,16 @@ class Side:
 
     def without(self, place: int) -> Side:
         """The side less one term."""
-        kept = [k for k in range(len(self.terms)) if k != place]
-        terms, numbers, inner = ([part[k] for k in kept]
-                                 for part in (self.terms, self.numbers, self.inner))  # fmt: skip
-        return replace(self, terms=tuple(terms), numbers=tuple(numbers), inner=tuple(inner))
+        return replace(
+            self,
+            terms=_dropped(self.terms, place),
+            numbers=_dropped(self.numbers, place),
+            inner=_dropped(self.inner, place),
+        )
+
+
+def _dropped(parts: tuple[T, ...], place: int) -> tuple[T, ...]:
+    return (*parts[:place], *parts[place + 1 :])
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,9 +122,8 @@ class Choice:
             slack = _SLACK[min(count, len(_SLACK) - 1)] * self.rows.X.size
             return self._score(sides, squares) > beat + slack
 
-        found = shot(
-            system, self.rows, theta, self.data.nodes, self.data.noise, _GAIN, hopeless
-        )  # fmt: skip
+        gain = _GAIN_CLEAN if self.data.clean.any() else _GAIN
+        found = shot(system, self.rows, theta, self.data.nodes, self.data.noise, gain, hopeless)
         if not np.isfinite(found.squares).all():
             return Fitted(sides, system, found, np.inf)
         score = self._score(sides, found.squares)
@@ -130,8 +137,8 @@ class Choice:
 
     def best(self, candidates: Sequence[Sequence[Side]], now: Fitted | None = None) -> Fitted:
         """The most probable system: equations exchanged one at a time, terms dropped."""
-        for sides in _together(candidates):
-            now = self.fitted(sides) if now is None else self._better(now, sides)
+        for system in _together(candidates):
+            now = self.fitted(system) if now is None else self._better(now, system)
         assert now is not None
         for _ in range(_SWEEPS):
             before = now
@@ -177,7 +184,9 @@ def assembled(
     discrete: bool = False,
 ) -> tuple[System, Array]:
     """The system of some sides, and its numbers in order: the factor of a term, its inner ones."""
-    right, parameters, theta = [], [], []
+    right: list[sp.Expr] = []
+    parameters: list[sp.Symbol] = []
+    theta: list[float] = []
     for side in sides:
         total = side.fixed
         for term, number, inner in zip(side.terms, side.numbers, side.inner, strict=True):

@@ -97,7 +97,7 @@ def _against(choice: Choice, settled: Finished) -> Iterator[str]:
 
 def _alike(choice: Choice, settled: Finished) -> float:
     """By how many standard deviations neighbours are missed alike, of the worst state."""
-    nodes, at, worst = settled.trajectories.nodes, 0, -np.inf
+    nodes, at = settled.trajectories.nodes, 0
     products, squares = np.zeros(choice.rows.X.shape[1]), np.zeros(choice.rows.X.shape[1])
     for run in choice.rows.runs:
         left = run.X - nodes[at : at + len(run.t), : run.X.shape[1]]
@@ -105,8 +105,7 @@ def _alike(choice: Choice, settled: Finished) -> float:
         products += np.nansum(left[1:] * left[:-1], axis=0)
         squares += np.nansum(left**2, axis=0)
     counts = np.isfinite(choice.rows.X).sum(axis=0)
-    worst = float(np.max(np.sqrt(counts) * products / np.maximum(squares, 1e-300)))
-    return worst
+    return float(np.max(np.sqrt(counts) * products / np.maximum(squares, 1e-300)))
 
 
 def _doubts(

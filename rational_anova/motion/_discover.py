@@ -13,14 +13,14 @@ import sympy as sp
 from .. import __version__
 from .._core import checks as check
 from .._core.callbacks import Callback, Progress, checked, entered
-from ..symbols import Names
+from ..symbols import Names, names_in
 from ._choice import Choice, Fitted, Side
 from ._claims import judged
 from ._finish import finished
 from ._known import Given, read_known
-from ._runs import Series, read_series
-from ._shooting import Rows
 from ._recorded import recorded, state_names
+from ._runs import LEAST_ROWS, LEAST_ROWS_OF_KNOWN, Series, read_series
+from ._shooting import Rows
 from .record import Dynamics
 from .search import (
     KINDS,
@@ -64,6 +64,17 @@ class _Search:
     known: Mapping[int, Given]
     limit: float
     tell: Callable[[str, Fitted | None], bool]
+
+
+@dataclass(frozen=True)
+class _Ways:
+    """What kind of equations is wanted: the options of that name."""
+
+    order: int
+    discrete: bool
+    autonomous: bool
+    known: Mapping[str, str]
+    without: frozenset[str]
 
 
 def discover_dynamics(
@@ -128,14 +139,19 @@ def discover_dynamics(
         raise TypeError(f"without must be a list of functions, got {without!r}")
     for name in without:
         check.choice(name, FUNCTIONS, "without")
-    series = read_series(t, X, names, inputs, run)
+    series = read_series(t, X, names, inputs, run, _least_rows(known))
+    _check_known(known, series)
     asked = {
         "order": order, "discrete": discrete, "autonomous": autonomous,
         "known": dict(known or {}), "without": list(without), "time_limit": time_limit,
     }  # fmt: skip
     with entered(checked(callbacks)) as tell, np.errstate(all="ignore"):
-        search = _search(series, order, discrete, autonomous, known, without, start + time_limit,
-                         lambda stage, now: tell(_progress(stage, now, start, time_limit)))  # fmt: skip
+        ways = _Ways(order, discrete, autonomous, known or {}, frozenset(without))
+
+        def at(stage: str, now: Fitted | None) -> bool:
+            return tell(_progress(stage, now, start, time_limit))
+
+        search = _search(series, ways, start + time_limit, at)
         best = _best(search)
         settled = finished(search.choice, best)
         verdict = judged(search.choice, best, settled, time.monotonic() > search.limit)
@@ -146,6 +162,23 @@ def discover_dynamics(
         )  # fmt: skip
 
 
+def _least_rows(known: Mapping[str, str] | None) -> int:
+    """Rows that there must be: fewer, where formulas for all states are given without a hole."""
+    closed = known and not any("f" in names_in(str(formula)) for formula in known.values())
+    return LEAST_ROWS_OF_KNOWN if closed else LEAST_ROWS
+
+
+def _check_known(known: Mapping[str, str] | None, series: Series) -> None:
+    """Refuse few rows where some state has no formula."""
+    open_states = [name for name in series.states if name not in (known or {})]
+    rows = sum(len(run.t) for run in series.runs)
+    if open_states and rows < LEAST_ROWS:
+        raise ValueError(
+            f"there are {rows} rows, and to find the equation of {open_states[0]!r} takes "
+            f"{LEAST_ROWS}; give its formula by known="
+        )
+
+
 def _progress(stage: str, now: Fitted | None, start: float, limit: float) -> Progress:
     seconds = time.monotonic() - start
     formula = None if now is None else "; ".join(sp.sstr(e) for e in now.system.right)
@@ -153,21 +186,19 @@ def _progress(stage: str, now: Fitted | None, start: float, limit: float) -> Pro
 
 
 def _search(
-    series: Series, order: int, discrete: bool, autonomous: bool,
-    known: Mapping[str, str] | None, without: Sequence[str], limit: float,
-    tell: Callable[[str, Fitted | None], bool],
-) -> _Search:  # fmt: skip
+    series: Series, ways: _Ways, limit: float, tell: Callable[[str, Fitted | None], bool]
+) -> _Search:
     """The search as it begins: data smoothed, symbols named."""
-    timed = not autonomous
-    states = state_names(series, order)
+    timed = not ways.autonomous
+    states = state_names(series, ways.order)
     symbols = Names([*states, *series.inputs, *([series.time] if timed else [])]).symbols
     data: Smoothed | Stepped
-    data = Stepped(series.runs) if discrete else Smoothed.of(series.runs, order, timed)
+    data = Stepped(series.runs) if ways.discrete else Smoothed.of(series.runs, ways.order, timed)
     rows = Rows.of(series.runs, timed, precise=bool(data.clean.any()))
-    choice = Choice(data, rows, symbols[: len(states)], symbols[len(states) :],
-                    discrete, limit)  # fmt: skip
-    given = read_known(known or {}, states, symbols, order)
-    return _Search(data, choice, symbols, frozenset(without), given, limit, tell)
+    own, inputs = symbols[: len(states)], symbols[len(states) :]
+    choice = Choice(data, rows, own, inputs, ways.discrete, limit)
+    given = read_known(ways.known, states, symbols, ways.order)
+    return _Search(data, choice, symbols, ways.without, given, limit, tell)
 
 
 def _best(search: _Search) -> Fitted:
@@ -235,4 +266,3 @@ def _is_exact(search: _Search, now: Fitted) -> bool:
     spread = np.nanstd(search.choice.rows.X, axis=0)
     exact = (now.trajectories.noise < _EXACT * spread).all()
     return bool(exact) and max(len(side.terms) for side in now.sides) <= _SHORT
-

@@ -1,4 +1,4 @@
-"""Numbers that equations share, and exact ones, where the trajectories cannot tell the difference."""
+"""Numbers that equations share, and exact ones, where trajectories cannot tell the difference."""
 
 from __future__ import annotations
 

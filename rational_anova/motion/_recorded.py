@@ -39,10 +39,11 @@ def recorded(
     parameters = _parameters(settled, covariance)
     found = settled.trajectories
     spread = np.nanstd(choice.rows.X, axis=0)
-    shared = {"parameters": parameters, "covariance": covariance, "verdict": verdict}
     noise = found.noise * np.sqrt(found.counts / np.maximum(found.counts - _share(settled), 1))
+    names = Names([*states, *inputs])
+    laws = _laws(choice, settled, names, noise / spread, parameters, covariance, verdict)
     return Dynamics(
-        equations=_laws(choice, settled, Names([*states, *inputs]), noise / spread, **shared),
+        equations=laws,
         measured=series.states, inputs=inputs, time=series.time, parameters=parameters,
         covariance=covariance, starts=_starts(series, settled, covariance, len(states)),
         noise=dict(zip(series.states, noise.tolist(), strict=True)),
@@ -121,9 +122,7 @@ def _target(state: str, choice: Choice) -> str:
     return f"next {state}" if choice.discrete else f"d{state}/dt"
 
 
-def _starts(
-    series: Series, settled: Finished, covariance: Array, size: int
-) -> tuple[Start, ...]:
+def _starts(series: Series, settled: Finished, covariance: Array, size: int) -> tuple[Start, ...]:
     nodes, at, out = settled.trajectories.nodes, 0, []
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     for k, run in enumerate(series.runs):

@@ -16,7 +16,8 @@ from ..tables import as_column, as_frame, as_text, check_unique, numbers
 if TYPE_CHECKING:
     import pandas as pd
 
-_LEAST_ROWS = 12  # of all runs: with fewer, every curve is a law
+LEAST_ROWS = 12  # of all runs: with fewer, every curve is a law
+LEAST_ROWS_OF_KNOWN = 6  # ... where all equations are known but for their numbers
 _LEAST_ROWS_A_RUN = 4
 
 
@@ -73,6 +74,7 @@ def read_series(
     names: Sequence[str] | None = None,
     inputs: Sequence[str] = (),
     run: Any = None,
+    least: int = LEAST_ROWS,
 ) -> Series:
     """Read trajectories.
 
@@ -82,6 +84,7 @@ def read_series(
         names: of the columns of X, if it has none.
         inputs: columns that are inputs rather than states.
         run: the column that names the run of each row, or such labels.
+        least: how many rows there must be.
     """
     if isinstance(inputs, str):
         raise TypeError(f"inputs must be a list of names of columns, got {inputs!r}")
@@ -99,7 +102,7 @@ def read_series(
         raise ValueError("no state is left: all columns are inputs; leave one out of inputs")
     notes: list[str] = []
     runs = tuple(_read(table, states, given, notes) for table in tables)
-    _check_all(runs, states, given)
+    _check_all(runs, states, given, least)
     return Series(runs, tuple(states), tuple(given), tables[0].time, tuple(notes))
 
 
@@ -164,9 +167,7 @@ def _timed(t: Any, frame: pd.DataFrame, label: str) -> _Table:
     return _Table(label, str(column.name or "t"), column, frame)
 
 
-def _read(
-    table: _Table, states: Sequence[str], inputs: Sequence[str], notes: list[str]
-) -> Run:
+def _read(table: _Table, states: Sequence[str], inputs: Sequence[str], notes: list[str]) -> Run:
     """One run as numbers, with times that rise."""
     t = numbers(table.t, "t")
     _check_times(t, table.label)
@@ -200,9 +201,7 @@ def _read(
 def _check_times(t: Array, label: str) -> None:
     if not np.isfinite(t).all():
         row = int(np.flatnonzero(~np.isfinite(t))[0])
-        raise ValueError(
-            f"time must be a number, got {t[row]:g} in row {row + 1} of run {label!r}"
-        )
+        raise ValueError(f"time must be a number, got {t[row]:g} in row {row + 1} of run {label!r}")
     steps = np.diff(t)
     if (steps < 0).any():
         row = int(np.flatnonzero(steps < 0)[0]) + 1
@@ -218,11 +217,13 @@ def _check_times(t: Array, label: str) -> None:
         )
 
 
-def _check_all(runs: Sequence[Run], states: Sequence[str], inputs: Sequence[str]) -> None:
+def _check_all(
+    runs: Sequence[Run], states: Sequence[str], inputs: Sequence[str], least: int
+) -> None:
     rows = sum(len(run.t) for run in runs)
-    if rows < _LEAST_ROWS:
+    if rows < least:
         raise ValueError(
-            f"there are {rows} rows, and an equation of motion needs {_LEAST_ROWS} at least: any "
+            f"there are {rows} rows, and an equation of motion needs {least} at least: any "
             "smooth curve through so few is the solution of many; measure more, or fit a form of "
             "your own with ra.fit_law"
         )

@@ -249,7 +249,7 @@ class _Shooting:
         if not (np.abs(by).max() < _WILD and np.isfinite(rest).all()):
             return None
         J = (by[:, : self.measured] / self.sigma[:, None])[self.known]
-        wanted = (self.rows.X - now.nodes[:, : self.measured] - rest[:, : self.measured]) / self.sigma
+        wanted = (self.rows.X - (now.nodes + rest)[:, : self.measured]) / self.sigma
         norms = np.linalg.norm(J, axis=0)
         norms[norms == 0] = 1.0
         z = np.linalg.lstsq(J / norms, wanted[self.known], rcond=1e-11)[0] / norms
@@ -281,6 +281,8 @@ class _Shooting:
         J = (by[:, : self.measured] / self.sigma[:, None])[self.known]
         left = np.where(self.known, self.rows.X - nodes[:, : self.measured], 0.0)
         covariance = np.linalg.pinv(J.T @ J) if J.size else np.empty((0, 0))
+        unknown = np.flatnonzero(np.linalg.norm(J, axis=0) == 0)
+        covariance[unknown, unknown] = np.inf
         return Trajectories(now.theta, nodes, np.sum(left**2, axis=0), counts, covariance)
 
 

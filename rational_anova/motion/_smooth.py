@@ -93,7 +93,7 @@ def _penalised(u: Array, x: Array, knots: Array) -> tuple[Array, float]:
     degree = min(_DEGREE, len(u) - 1)
     Q, R = np.linalg.qr(BSpline.design_matrix(u, knots, degree).toarray())
     # singular values, not eigenvalues of a Gram matrix: the largest is 1e14 times the least
-    third = np.linalg.qr(_third_derivatives(knots, degree), mode="r")
+    third = np.asarray(np.linalg.qr(_third_derivatives(knots, degree), mode="r"))
     _, bent, turn = svd(solve_triangular(R, third.T, trans=1, lower=False).T)
     steep = np.zeros(len(turn))  # the penalty does not see parabolas
     steep[_FREE:] = bent[: len(turn) - _FREE][::-1] ** 2

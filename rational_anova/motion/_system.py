@@ -1,4 +1,4 @@
-"""A system of equations as functions of arrays: right-hand sides and their slopes at many places."""
+"""A system of equations as functions of arrays: right-hand sides and slopes at many places."""
 
 from __future__ import annotations
 

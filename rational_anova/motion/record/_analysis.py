@@ -50,7 +50,7 @@ def forecast(
     numbers = len(dynamics.parameters)
     chosen = np.r_[first : first + size, len(dynamics.covariance) - numbers :
                    len(dynamics.covariance)].astype(int)  # fmt: skip
-    covariance = dynamics.covariance[np.ix_(chosen, chosen)]
+    covariance = np.nan_to_num(dynamics.covariance[np.ix_(chosen, chosen)], posinf=0.0)
     means = np.r_[start.state, dynamics.theta]
     sample = rng.multivariate_normal(means, covariance, draws, method="svd")
     paths = np.stack([

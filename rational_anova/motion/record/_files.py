@@ -34,9 +34,7 @@ def to_json(dynamics: Dynamics) -> str:
         "noise": dict(dynamics.noise),
         "explained": dict(dynamics.explained),
         "grade": dynamics.grade.value,
-        "rivals": [
-            {**vars(r), "formulas": [text(e) for e in r.formulas]} for r in dynamics.rivals
-        ],
+        "rivals": [{**vars(r), "formulas": [text(e) for e in r.formulas]} for r in dynamics.rivals],
         "provenance": plain(dynamics.provenance),
     }
     return records.to_text("dynamics", content) + "\n"

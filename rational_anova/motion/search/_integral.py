@@ -42,11 +42,11 @@ class Problem:
     values: Array
     floor: float
 
-    def columns(self, term: Term, inner: Sequence[float]) -> Array:
+    def columns(self, term: Term, inner: Sequence[float] | Array) -> Array:
         """The column of a term, (rows, 1); not finite where it has no value."""
         return self._transformed(term, inner, ())
 
-    def slopes(self, term: Term, inner: Sequence[float]) -> Array:
+    def slopes(self, term: Term, inner: Sequence[float] | Array) -> Array:
         """Slopes of the column in each inner number, (rows, numbers)."""
         return self._transformed(term, inner, term.inner)
 
@@ -58,7 +58,9 @@ class Problem:
         places = np.broadcast_to(value, len(self.values))[:, None]
         return replace(self, y=self.y - self.transform(places)[:, 0])
 
-    def _transformed(self, term: Term, inner: Sequence[float], by: Sequence[sp.Symbol]) -> Array:
+    def _transformed(
+        self, term: Term, inner: Sequence[float] | Array, by: Sequence[sp.Symbol]
+    ) -> Array:
         key = (term.expression, bool(by))
         if key not in self._compiled:
             names = (*self.variables, *term.inner)
@@ -260,8 +262,8 @@ class _Bank:
             Q, R = np.linalg.qr(C)
             numbers = np.linalg.lstsq(R, Q.T @ y, rcond=None)[0]
             parts = zip(member.terms, np.split(flat, cuts), numbers, strict=True)
-            slopes = np.concatenate([-c * self.problem.slopes(t, i) for t, i, c in parts if t.inner],
-                                    axis=1)  # fmt: skip
+            own = [-c * self.problem.slopes(t, i) for t, i, c in parts if t.inner]
+            slopes = np.concatenate(own, axis=1)
             return np.asarray(slopes - Q @ (Q.T @ slopes))
 
         start = np.concatenate([np.array(inner, dtype=float) for inner in member.inner])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import sympy as sp
@@ -15,6 +16,7 @@ from ._integral import Problem
 
 _GAUSS = np.polynomial.legendre.leggauss(4)
 _MOST_ROWS = 600  # that equations are compared on in the search
+_FINEST = 1000  # steps that the range of rounded rows has at most
 _LEAST = 1e-8  # noise relative to the spread: what integrators and rounding leave
 
 
@@ -51,13 +53,19 @@ class Smoothed:
     @property
     def clean(self) -> Array:
         """Whether rows have no noise to speak of, by state."""
-        return self.noise < CLEAN / _LEAST * self.floor
+        return self.noise < CLEAN * self.spread
 
-    @property
+    @cached_property
+    def spread(self) -> Array:
+        """Standard deviation of each measured state."""
+        found = np.nanstd(np.concatenate([run.X for run in self.runs]), axis=0)
+        return np.where(found > 0, found, 1.0)
+
+    @cached_property
     def floor(self) -> Array:
-        """Noise below which nothing is told apart, by state."""
-        spread = np.nanstd(np.concatenate([run.X for run in self.runs]), axis=0)
-        return _LEAST * np.where(spread > 0, spread, 1.0)
+        """Noise below which nothing is told apart, by state: that of rounded rows, or of float64."""
+        rounded = [_rounding(x) for x in np.concatenate([run.X for run in self.runs]).T]
+        return np.maximum(_LEAST * self.spread, rounded)
 
     def states(self, k: int, t: Array) -> Array:  # (times, states)
         """States of a run on its curves, velocities after positions."""
@@ -106,6 +114,15 @@ def _problem(
 
     y = np.concatenate([run.X[:, state] for run in data.runs])[kept]
     return Problem(projected(y), transform, variables, values, floor)
+
+
+def _rounding(x: Array) -> float:
+    """Standard deviation of the rounding of a column, 0 if its values are not steps of a ruler."""
+    values = np.unique(x[np.isfinite(x)])
+    step = float(np.diff(values).min())
+    steps = (values - values[0]) / step
+    coarse = steps[-1] < _FINEST and np.abs(steps - np.round(steps)).max() < 1e-6
+    return step / np.sqrt(12) if coarse else 0.0
 
 
 def _thinned(known: Array) -> Array:
@@ -161,5 +178,3 @@ class _Grid:
 
 def _summed(steps: Array) -> Array:
     return np.concatenate([np.zeros((1, steps.shape[1])), np.cumsum(steps, axis=0)])
-
-

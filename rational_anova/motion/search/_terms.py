@@ -139,4 +139,3 @@ def _rates(x: Array) -> Iterator[tuple[tuple[float, ...], ...]]:
     if spread > 0:
         tried = [float(r) / spread for r in (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)]
         yield tuple((sign * rate,) for sign in (-1.0, 1.0) for rate in tried)
-
