@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ _LONGEST = {1: 8, 2: 6}  # terms of an equation: polynomials alone, and with oth
 _MARGIN = 30.0  # score behind the best up to which noisy rows leave an equation in the race
 _EXACT = 3e-7  # relative to the spread: nothing more is looked for
 _UNKNOWN = Given(sp.S.Zero, (), True)
+_CLEANER = 0.2  # of the noise of smooth curves: rows of which so little is left have none
 _SHORT = 3  # terms of an equation that is not shortened by other functions
 
 
@@ -152,12 +153,12 @@ def discover_dynamics(
             return tell(_progress(stage, now, start, time_limit))
 
         search = _search(series, ways, start + time_limit, at)
-        best = _best(search)
-        settled = finished(search.choice, best)
-        verdict = judged(search.choice, best, settled, time.monotonic() > search.limit)
+        choice, best = _best(search)
+        settled = finished(choice, best)
+        verdict = judged(choice, best, settled, time.monotonic() > search.limit)
         provenance = {"version": __version__, "options": asked, "notes": list(series.notes)}
         return recorded(
-            series, search.choice, settled, verdict, order=order, provenance=provenance,
+            series, choice, settled, verdict, order=order, provenance=provenance,
             seconds=time.monotonic() - start,
         )  # fmt: skip
 
@@ -201,8 +202,8 @@ def _search(
     return _Search(data, choice, symbols, ways.without, given, limit, tell)
 
 
-def _best(search: _Search) -> Fitted:
-    """The most probable system, over vocabularies of more and more terms."""
+def _best(search: _Search) -> tuple[Choice, Fitted]:
+    """The most probable system, over vocabularies of more and more terms, and all others."""
     found: list[list[Side]] | None = None
     now: Fitted | None = None
     tasks = _problems(search)
@@ -215,11 +216,13 @@ def _best(search: _Search) -> Fitted:
             continue
         found = _candidates(search, tasks, vocabulary, _LONGEST[min(len(kinds), 2)])
         now = search.choice.best(found, now)
+        if not search.data.clean.any() and _is_cleaner(search, now):
+            return _best(_sharpened(search))
         if _is_exact(search, now):
             break
     if now is None:
         raise RuntimeError("the search was ended before it had begun")
-    return now
+    return search.choice, now
 
 
 def _problems(search: _Search) -> list[Problem]:
@@ -260,6 +263,21 @@ def _allowed(terms: Sequence[Term], without: frozenset[str]) -> list[Term]:
     if "sqrt" in without:
         kept = [t for t in kept if not any(p.exp == sp.S.Half for p in t.expression.atoms(sp.Pow))]
     return [t for t in kept if "quotient" not in without or t.kind != "quotient"]
+
+
+def _is_cleaner(search: _Search, now: Fitted) -> bool:
+    """Whether a system leaves far less than the noise of the curves, which bend too slowly."""
+    return bool((now.trajectories.noise < _CLEANER * search.data.noise).any())
+
+
+def _sharpened(search: _Search) -> _Search:
+    """The search on rows without noise: curves interpolate, integrators are precise."""
+    old = search.choice
+    assert isinstance(search.data, Smoothed)
+    data = Smoothed.of(search.data.runs, search.data.order, search.data.timed, exact=True)
+    rows = Rows.of(data.runs, data.timed)
+    choice = Choice(data, rows, old.states, old.inputs, old.discrete, old.limit)
+    return replace(search, data=data, choice=choice)
 
 
 def _is_exact(search: _Search, now: Fitted) -> bool:

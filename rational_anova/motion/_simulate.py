@@ -12,6 +12,7 @@ from ._system import System
 
 Inputs = Callable[[float], Array]
 _RELATIVE, _ABSOLUTE = 1e-8, 1e-10  # errors of a step, relative and in units of the start
+_FAR = 1e7  # times the start: a solution that goes there goes to infinity
 
 
 def simulated(system: System, theta: Array, x0: Array, t: Array, inputs: Inputs) -> Array:
@@ -46,10 +47,16 @@ def _integrated(system: System, theta: Array, x0: Array, t: Array, inputs: Input
     out[0] = x0
     if len(t) == 1 or not np.isfinite(rates(float(t[0]), x0)).all():
         return out
-    scale = _ABSOLUTE * np.maximum(np.abs(x0), 1.0)
+    size = np.maximum(np.abs(x0), 1.0)
+
+    def lost(time: float, x: Array) -> float:
+        return float(np.abs(x / size).max()) - _FAR
+
+    lost.terminal = True  # type: ignore[attr-defined]
     found = solve_ivp(
-        rates, (t[0], t[-1]), x0, method="LSODA", t_eval=t, rtol=_RELATIVE, atol=scale
-    )
-    ends = found.y.T[: len(t)]
+        rates, (t[0], t[-1]), x0, method="LSODA", t_eval=t, events=lost, rtol=_RELATIVE,
+        atol=_ABSOLUTE * size,
+    )  # fmt: skip
+    ends = found.y.T
     out[: len(ends)] = np.where(np.isfinite(ends), ends, np.nan)
     return out

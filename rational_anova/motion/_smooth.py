@@ -65,14 +65,20 @@ class Curve:
         return np.clip((np.asarray(t, dtype=float) - self.start) / self.length, 0.0, 1.0)
 
 
-def smooth(t: Array, x: Array) -> Curve:
-    """A curve through rows (t, x), times rising; rows with x = nan are gaps."""
+def smooth(t: Array, x: Array, exact: bool = False) -> Curve:
+    """A curve through rows (t, x), times rising; rows with x = nan are gaps.
+
+    Args:
+        t: times.
+        x: values.
+        exact: whether to interpolate, whatever noise is estimated.
+    """
     known = np.isfinite(x)
     t, x = t[known], x[known]
     start, length = float(t[0]), float(t[-1] - t[0])
     u, level, scale = (t - start) / length, float(np.mean(x)), float(np.std(x)) or 1.0
     knots = _knots(u)
-    values, noise = _penalised(u, (x - level) / scale, knots)
+    values, noise = _penalised(u, (x - level) / scale, knots, exact)
     spline = BSpline(knots, values * scale + level, min(_DEGREE, len(u) - 1))
     return Curve(spline, start, length, noise * scale)
 
@@ -88,7 +94,7 @@ def _knots(u: Array) -> Array:
     return np.r_[np.zeros(degree + 1), inner, np.ones(degree + 1)]
 
 
-def _penalised(u: Array, x: Array, knots: Array) -> tuple[Array, float]:
+def _penalised(u: Array, x: Array, knots: Array, exact: bool) -> tuple[Array, float]:
     """Coefficients of the spline, and the noise, with the likeliest strength of the penalty."""
     degree = min(_DEGREE, len(u) - 1)
     Q, R = np.linalg.qr(BSpline.design_matrix(u, knots, degree).toarray())
@@ -113,7 +119,7 @@ def _penalised(u: Array, x: Array, knots: Array) -> tuple[Array, float]:
     best = float(minimize_scalar(deviance, bounds=(best - 2, best + 2), method="bounded").x)
     pull = np.exp(best) * steep
     noise = np.sqrt((float(np.sum(z**2 * pull / (1 + pull))) + outside) / max(freedom, 1))
-    if noise < CLEAN:
+    if exact or noise < CLEAN:
         pull = np.zeros_like(pull)
     return solve_triangular(R, turn.T @ (z / (1 + pull))), float(noise)
 

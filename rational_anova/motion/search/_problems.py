@@ -29,18 +29,22 @@ class Smoothed:
         curves: one a run and state.
         order: 2 if states are positions whose velocities are states too.
         timed: whether time is an input, the last.
+        exact: whether the rows are known to have no noise, whatever the curves make of them.
     """
 
     runs: Sequence[Run]
     curves: Sequence[Sequence[Curve]]
     order: int = 1
     timed: bool = False
+    exact: bool = False
 
     @classmethod
-    def of(cls, runs: Sequence[Run], order: int = 1, timed: bool = False) -> Smoothed:
+    def of(
+        cls, runs: Sequence[Run], order: int = 1, timed: bool = False, exact: bool = False
+    ) -> Smoothed:
         """Curves through all runs."""
-        curves = [[smooth(run.t, x) for x in run.X.T] for run in runs]
-        return cls(runs, curves, order, timed)
+        curves = [[smooth(run.t, x, exact) for x in run.X.T] for run in runs]
+        return cls(runs, curves, order, timed, exact)
 
     @property
     def noise(self) -> Array:
@@ -53,7 +57,7 @@ class Smoothed:
     @property
     def clean(self) -> Array:
         """Whether rows have no noise to speak of, by state."""
-        return self.noise < CLEAN * self.spread
+        return (self.noise < CLEAN * self.spread) | self.exact
 
     @cached_property
     def spread(self) -> Array:
@@ -63,7 +67,7 @@ class Smoothed:
 
     @cached_property
     def floor(self) -> Array:
-        """Noise below which nothing is told apart, by state: that of rounded rows, or of float64."""
+        """Noise below which nothing is told apart, by state: rounding of the rows, or float64."""
         rounded = [_rounding(x) for x in np.concatenate([run.X for run in self.runs]).T]
         return np.maximum(_LEAST * self.spread, rounded)
 
