@@ -131,7 +131,7 @@ class Choice:
 
     def _score(self, sides: Sequence[Side], squares: Array) -> float:
         counts = np.isfinite(self.rows.X).sum(axis=0)
-        deviance = counts @ np.log(squares / counts + self.data.floor**2)
+        deviance = counts @ np.log(np.maximum(squares / counts, self.data.floor**2))
         numbers = sum(1 + len(term.inner) for side in sides for term in side.terms)
         return float(deviance + numbers * np.log(counts.sum()) + 2 * sum(s.price for s in sides))
 

@@ -76,7 +76,8 @@ def _accepted(choice: Choice, now: Finished, other: Finished | None, worse: floa
 
 def _deviance(choice: Choice, now: Finished) -> float:
     found = now.trajectories
-    return float(found.counts @ np.log(found.squares / found.counts + choice.data.floor**2))
+    left = np.maximum(found.squares / found.counts, choice.data.floor**2)
+    return float(found.counts @ np.log(left))
 
 
 def _shared(now: Finished) -> Iterator[tuple[sp.Symbol, sp.Symbol, int]]:
@@ -92,7 +93,7 @@ def _shared(now: Finished) -> Iterator[tuple[sp.Symbol, sp.Symbol, int]]:
                     continue
                 allowed = _NEAR * np.hypot(errors[a], errors[b])
                 for sign in (1, -1):
-                    if abs(values[a] - sign * values[b]) <= allowed:
+                    if abs(values[a] - sign * values[b]) <= allowed < np.inf:
                         yield a, b, sign
 
 
@@ -116,6 +117,8 @@ def _tied(now: Finished, kept: sp.Symbol, gone: sp.Symbol, sign: int) -> Finishe
 def _made_exact(now: Finished, symbol: sp.Symbol) -> Finished | None:
     """The system with a number made exact, if there is a simple one near it."""
     at = now.system.parameters.index(symbol)
+    if not np.isfinite(now.errors[at]):
+        return None  # the rows say nothing of it
     exact = snap(float(now.trajectories.theta[at]), _NEAR * float(now.errors[at]))
     return None if exact is None or exact == 0 else _replaced(now, {}, symbol, {symbol: exact})
 
