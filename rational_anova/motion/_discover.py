@@ -222,6 +222,11 @@ def _best(search: _Search) -> tuple[Choice, Fitted]:
             break
     if now is None:
         raise RuntimeError("the search was ended before it had begun")
+    if not np.isfinite(now.score):
+        raise ValueError(
+            "the trajectories of no system could be fitted to the rows; if known= gives equations, "
+            "leave a part of them open by f, or give others"
+        )
     return search.choice, now
 
 
