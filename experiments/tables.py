@@ -18,6 +18,7 @@ from experiments.denoising import doc_tables as denoising_tables
 from experiments.discovery import tables as discovery_tables
 from experiments.dynamics import doc_tables as dynamics_tables
 from experiments.measurements import tables as measurement_tables
+from experiments.motion import doc_tables as motion_tables
 from experiments.results import read
 from experiments.tabular import doc_tables as tabular_tables
 from experiments.vision import doc_tables as vision_tables
@@ -90,6 +91,7 @@ LINED = (
     benchmark_tables,
     discovery_tables,
     measurement_tables,
+    motion_tables,
     tabular_tables,
     vision_tables,
     vit_tables,

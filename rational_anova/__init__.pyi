@@ -8,6 +8,7 @@ from . import dynamics as dynamics
 from . import functional as functional
 from . import images as images
 from . import kernels as kernels
+from . import motion as motion
 from . import networks as networks
 from . import proofs as proofs
 from . import report as report
@@ -32,6 +33,8 @@ from .discovery import discover as discover
 from .discovery import fit_law as fit_law
 from .functional import rational_1d as rational_1d
 from .functional import rational_2d as rational_2d
+from .motion import Dynamics as Dynamics
+from .motion import discover_dynamics as discover_dynamics
 from .networks import CNN as CNN
 from .networks import KAF as KAF
 from .networks import KAN as KAN

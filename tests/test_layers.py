@@ -20,7 +20,7 @@ PACKAGES = [
     "budgets | training",
     "certificates | dynamics | surgery",
     "discovery | tabular",
-    "report",
+    "motion | report",
     "cli",
 ]
 # The rooms of packages that have sub-folders, in the same way.
@@ -49,6 +49,15 @@ ROOMS = {
         "known",
         "_fit_law",
         "_discover | stages",
+    ],
+    "motion": [
+        "_runs | _smooth | _system",
+        "_simulate | _shooting | search",
+        "record | _known | _choice",
+        "_finish",
+        "_claims",
+        "_recorded",
+        "_discover",
     ],
     "tabular": [
         "model",

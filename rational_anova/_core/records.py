@@ -34,12 +34,15 @@ KINDS = {
     "network": "rational_anova._core.saveable:saveable",
     "estimator": "rational_anova.tabular:RANRegressor",
     "law": "rational_anova.discovery.law:Law",
+    "dynamics": "rational_anova.motion.record:Dynamics",
     "certificate": "rational_anova.certificates:Certificate",
     "history": "rational_anova.training:History",
     "checkpoint": "rational_anova.training:Checkpoint",
     "surgery": "rational_anova.surgery:reapply_",
 }
-_OPENS = "ra.load opens networks, estimators, laws, certificates, histories and checkpoints"
+_OPENS = (
+    "ra.load opens networks, estimators, laws, dynamics, certificates, histories and checkpoints"
+)
 _DATE = (1980, 1, 1, 0, 0, 0)  # of all entries of an archive: equal objects make equal files
 _LONGEST = 10**8  # bytes of the header of a safetensors file, by its specification
 
@@ -110,7 +113,7 @@ def register(
 
 
 def save(obj: Any, path: str | os.PathLike[str]) -> None:
-    """Write a network, estimator, law, certificate, history or checkpoint; nothing is pickled.
+    """Write a network, estimator, law, dynamics, certificate, history or checkpoint, unpickled.
 
     Args:
         obj: what to write. By custom the ending is `.safetensors` for units and networks, `.ran`
@@ -130,7 +133,8 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
             return
     raise TypeError(
         f"a {type(obj).__name__} cannot be saved by rational_anova, only "
-        "networks and units, fitted estimators, laws, certificates, histories and checkpoints"
+        "networks and units, fitted estimators, laws, dynamics, certificates, histories and "
+        "checkpoints"
     )
 
 

@@ -17,7 +17,7 @@ from ._console import EXIT_CODES, Commands, console
 from ._fit import fit
 from ._options import check_outputs, check_picture
 from ._predict import predict
-from .laws import discover, fit_law, laws
+from .laws import discover, dynamics, fit_law, laws
 
 app = typer.Typer(
     name="ran",
@@ -50,6 +50,7 @@ def main(
 
 app.command()(certify)
 app.command()(discover)
+app.command()(dynamics)
 app.command()(fit)
 app.command()(fit_law)
 app.command()(laws)

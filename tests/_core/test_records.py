@@ -21,7 +21,8 @@ import rational_anova as ra
 from rational_anova._core import records
 from rational_anova.cli._show import show
 from rational_anova.discovery import Law
-from rational_anova.discovery.law import Evidence, Parameter
+from rational_anova.discovery.law import Evidence, Grade, Parameter
+from rational_anova.motion.record import Start
 from rational_anova.symbols import Names
 from rational_anova.training import Checkpoint, Record
 
@@ -48,6 +49,16 @@ def certificate():
     return ra.certify(network())  # without a box the constants are infinite
 
 
+def dynamics():
+    x, c0 = sp.symbols("x c0")
+    numbers = (Parameter("c0", -0.5, math.nan),)
+    own = Law(c0 * x, numbers, Names(["x"]), "dx/dt", ((0, math.inf),), np.array([[math.inf]]),
+              Evidence(rows=50, noise=math.nan, error=0.01))  # fmt: skip
+    start = Start("a", (0.0, 1.0), np.ones(1), np.ones(1), np.array([math.nan]))
+    return ra.Dynamics({"x": own}, ("x",), (), "t", numbers, np.eye(2), (start,), {"x": 0.1},
+                       {"x": math.nan}, 50, Grade.SEVERAL, ("inf",))  # fmt: skip
+
+
 def history():
     lines = [Record(1, 0.5, math.nan), Record(2, 0.7, math.inf, validation=-math.inf, terms=3)]
     return ra.History("adam", "asked", "mse", lines, training_loss=math.nan, stopped="nan",
@@ -62,8 +73,9 @@ def checkpoint():
                       ["an event"], torch.arange(4, dtype=torch.uint8), None)  # fmt: skip
 
 
-MAKE = {make.__name__: make for make in (network, estimator, law, certificate, history, checkpoint)}
-CLASSES = {"law": Law, "certificate": ra.Certificate, "history": ra.History,
+MAKE = {make.__name__: make for make in (network, estimator, law, dynamics, certificate, history,
+                                         checkpoint)}  # fmt: skip
+CLASSES = {"law": Law, "dynamics": ra.Dynamics, "certificate": ra.Certificate, "history": ra.History,
            "estimator": ra.RANRegressor}  # fmt: skip
 kinds = pytest.mark.parametrize("kind", MAKE)
 
@@ -224,6 +236,7 @@ def test_show(kind, files, capsys):
         "network": ("RAN(", "24 parameters", "Topology(features=2, mains=2, pairs=1): 0 x 1", "y0 ="),
         "estimator": ("RANRegressor()", "predicts a number", "inputs: x0 (number)", "100.0%  x0"),
         "law": ("P = 8.3*T", "error "),
+        "dynamics": ("dx/dt = -0.5*x", "One of several"),
         "certificate": ("denominators: at least 1 everywhere",),
         "history": ("adam (asked), loss mse", "last record: epoch 2, loss inf"),
         "checkpoint": ("epoch 3, step 9", "a model of 3 numbers", "last record: epoch 1, loss 2"),

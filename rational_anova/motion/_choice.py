@@ -1,0 +1,213 @@
+"""Which terms each equation has, decided by the trajectories of the whole system."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import numpy as np
+import sympy as sp
+
+from .._core.types import Array
+from ._shooting import Rows, Trajectories, shot
+from ._system import System
+from .search import Equation, Smoothed, Stepped, Term
+
+T = TypeVar("T")
+_SWEEPS = 3
+_GAIN, _GAIN_CLEAN = 1e-4, 1e-8  # of the last step: nothing that a score of such rows could show
+# score a cell that a system may be behind by what its first, second, ... step promises
+_SLACK = (np.inf, 2.0, 0.5, 0.15)
+
+
+@dataclass(frozen=True)
+class Side:
+    """A right-hand side: what is given of it, and terms with fitted numbers.
+
+    Attributes:
+        terms: those given first, then those of the search.
+        numbers: the factor of each.
+        inner: the inner numbers of each.
+        fixed: a part without fitted numbers.
+        held: how many of the terms are given, and stay.
+    """
+
+    terms: tuple[Term, ...]
+    numbers: tuple[float, ...]
+    inner: tuple[tuple[float, ...], ...]
+    fixed: sp.Expr = sp.S.Zero
+    held: int = 0
+
+    @classmethod
+    def of(cls, equation: Equation, y: Array, fixed: sp.Expr, held: int) -> Side:
+        """The side of an equation in integral form."""
+        numbers = np.linalg.lstsq(equation.columns, y, rcond=None)[0]
+        return cls(equation.terms, tuple(numbers.tolist()), equation.inner, fixed, held)
+
+    @property
+    def key(self) -> frozenset[sp.Expr]:
+        """What it is made of."""
+        return frozenset(term.expression for term in self.terms)
+
+    @property
+    def price(self) -> float:
+        """Minus the logarithm of its prior probability."""
+        return sum(term.price for term in self.terms)
+
+    def without(self, place: int) -> Side:
+        """The side less one term."""
+        return replace(
+            self,
+            terms=_dropped(self.terms, place),
+            numbers=_dropped(self.numbers, place),
+            inner=_dropped(self.inner, place),
+        )
+
+
+def _dropped(parts: tuple[T, ...], place: int) -> tuple[T, ...]:
+    return (*parts[:place], *parts[place + 1 :])
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A system on the runs.
+
+    Attributes:
+        sides: its right-hand sides, with the numbers of the fit.
+        system: the same as formulas with parameters.
+        trajectories: the fit.
+        score: minus twice the logarithm of its posterior probability, but for a constant.
+    """
+
+    sides: tuple[Side, ...]
+    system: System
+    trajectories: Trajectories
+    score: float
+
+
+@dataclass(eq=False)
+class Choice:
+    """Systems fitted to the same runs, each once.
+
+    Attributes:
+        data: the runs and their curves.
+        rows: the same as steps from node to node.
+        states: symbols of all states.
+        inputs: symbols of inputs.
+        discrete: whether systems are maps.
+        limit: when to end the search.
+    """
+
+    data: Smoothed | Stepped
+    rows: Rows
+    states: tuple[sp.Symbol, ...]
+    inputs: tuple[sp.Symbol, ...]
+    discrete: bool = False
+    limit: float = np.inf
+    seen: dict[tuple[frozenset[sp.Expr], ...], Fitted] = field(default_factory=dict)
+
+    def fitted(self, sides: Sequence[Side], beat: float = np.inf) -> Fitted:
+        """A system with its numbers fitted to the trajectories, unless it cannot beat a score."""
+        key = tuple(side.key for side in sides)
+        if key not in self.seen:
+            self.seen[key] = self._fitted(tuple(sides), beat)
+        return self.seen[key]
+
+    def _fitted(self, sides: tuple[Side, ...], beat: float) -> Fitted:
+        system, theta = assembled(sides, self.states, self.inputs, self.discrete)
+
+        def hopeless(count: int, squares: Array) -> bool:
+            slack = _SLACK[min(count, len(_SLACK) - 1)] * self.rows.X.size
+            return self._score(sides, squares) > beat + slack
+
+        gain = _GAIN_CLEAN if self.data.clean.any() else _GAIN
+        found = shot(system, self.rows, theta, self.data.nodes, self.data.noise, gain, hopeless)
+        if not np.isfinite(found.squares).all():
+            return Fitted(sides, system, found, np.inf)
+        score = self._score(sides, found.squares)
+        return Fitted(with_numbers(sides, found.theta), system, found, score)
+
+    def _score(self, sides: Sequence[Side], squares: Array) -> float:
+        counts = np.isfinite(self.rows.X).sum(axis=0)
+        deviance = counts @ np.log(np.maximum(squares / counts, self.data.floor**2))
+        numbers = sum(1 + len(term.inner) for side in sides for term in side.terms)
+        return float(deviance + numbers * np.log(counts.sum()) + 2 * sum(s.price for s in sides))
+
+    def best(self, candidates: Sequence[Sequence[Side]], now: Fitted | None = None) -> Fitted:
+        """The most probable system: equations exchanged one at a time, terms dropped."""
+        for system in _together(candidates):
+            now = self.fitted(system) if now is None else self._better(now, system)
+        assert now is not None
+        for _ in range(_SWEEPS):
+            before = now
+            for k, sides in enumerate(candidates):
+                for side in sides:
+                    now = self._better(now, [*now.sides[:k], side, *now.sides[k + 1 :]])
+            now = self.pruned(now)
+            if now is before:
+                break
+        return now
+
+    def pruned(self, now: Fitted) -> Fitted:
+        """The system less terms that the trajectories do not need."""
+        while True:
+            before = now
+            for k, side in enumerate(before.sides):
+                for place in range(side.held, len(side.terms)):
+                    less = side.without(place)
+                    now = self._better(now, [*before.sides[:k], less, *before.sides[k + 1 :]])
+            if now is before:
+                return now
+
+    def _better(self, now: Fitted, sides: Sequence[Side]) -> Fitted:
+        if time.monotonic() > self.limit:
+            return now
+        other = self.fitted(sides, now.score)
+        return other if other.score < now.score else now
+
+
+def _together(candidates: Sequence[Sequence[Side]]) -> Iterator[list[Side]]:
+    """Systems to begin with: the best equations, and the best of at most so many terms."""
+    yield [sides[0] for sides in candidates]
+    for length in range(1, max(len(side.terms) for sides in candidates for side in sides)):
+        short = [[s for s in sides if len(s.terms) <= length] for sides in candidates]
+        if all(short):
+            yield [sides[0] for sides in short]
+
+
+def assembled(
+    sides: Sequence[Side],
+    states: tuple[sp.Symbol, ...],
+    inputs: tuple[sp.Symbol, ...],
+    discrete: bool = False,
+) -> tuple[System, Array]:
+    """The system of some sides, and its numbers in order: the factor of a term, its inner ones."""
+    right: list[sp.Expr] = []
+    parameters: list[sp.Symbol] = []
+    theta: list[float] = []
+    for side in sides:
+        total = side.fixed
+        for term, number, inner in zip(side.terms, side.numbers, side.inner, strict=True):
+            own = sp.symbols(f"c{len(theta)}:{len(theta) + 1 + len(inner)}")
+            renamed = dict(zip(term.inner, own[1:], strict=True))
+            total = total + own[0] * term.expression.xreplace(renamed)
+            parameters += own
+            theta += [number, *inner]
+        right.append(sp.sympify(total))
+    system = System(states, inputs, tuple(parameters), tuple(right), discrete)
+    return system, np.array(theta, dtype=float)
+
+
+def with_numbers(sides: Sequence[Side], theta: Array) -> tuple[Side, ...]:
+    """The sides with these numbers, in the order of `assembled`."""
+    values = iter(theta.tolist())
+    out = []
+    for side in sides:
+        numbers, inner = [], []
+        for term in side.terms:
+            numbers.append(next(values))
+            inner.append(tuple(next(values) for _ in term.inner))
+        out.append(replace(side, numbers=tuple(numbers), inner=tuple(inner)))
+    return tuple(out)

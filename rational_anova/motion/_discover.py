@@ -1,0 +1,291 @@
+"""`discover_dynamics`: from time series to the differential equations behind them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from .. import __version__
+from .._core import checks as check
+from .._core.callbacks import Callback, Progress, checked, entered
+from ..symbols import Names, names_in
+from ._choice import Choice, Fitted, Side
+from ._claims import judged
+from ._finish import finished
+from ._known import Given, read_known
+from ._recorded import recorded, state_names
+from ._runs import LEAST_ROWS, LEAST_ROWS_OF_KNOWN, Series, read_series
+from ._shooting import Rows
+from .record import Dynamics
+from .search import (
+    KINDS,
+    Problem,
+    Smoothed,
+    Stepped,
+    Term,
+    equations,
+    fitted_terms,
+    library,
+    map_problems,
+    problems,
+)
+
+FUNCTIONS = ("sin", "cos", "tan", "cot", "exp", "log", "sqrt", "abs", "quotient")
+_LONGEST = {1: 8, 2: 6}  # terms of an equation: polynomials alone, and with others
+_MARGIN = 30.0  # score behind the best up to which noisy rows leave an equation in the race
+_EXACT = 3e-7  # relative to the spread: nothing more is looked for
+_UNKNOWN = Given(sp.S.Zero, (), True)
+_CLEANER = 0.2  # of the noise of smooth curves: rows of which so little is left have none
+_SHORT = 3  # terms of an equation that is not shortened by other functions
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """What is looked for, on which data, until when.
+
+    Attributes:
+        data: the runs and smooth curves through them.
+        choice: systems that were fitted.
+        variables: symbols of states and inputs.
+        without: functions that no term may have.
+        known: right-hand sides that are given, by state.
+        limit: when to end.
+        tell: called at every stage; True ends the search.
+    """
+
+    data: Smoothed | Stepped
+    choice: Choice
+    variables: tuple[sp.Symbol, ...]
+    without: frozenset[str]
+    known: Mapping[int, Given]
+    limit: float
+    tell: Callable[[str, Fitted | None], bool]
+
+
+@dataclass(frozen=True)
+class _Ways:
+    """What kind of equations is wanted: the options of that name."""
+
+    order: int
+    discrete: bool
+    autonomous: bool
+    known: Mapping[str, str]
+    without: frozenset[str]
+
+
+def discover_dynamics(
+    t: Any,
+    X: Any,
+    *,
+    names: Sequence[str] | None = None,
+    inputs: Sequence[str] = (),
+    run: Any = None,
+    order: int = 1,
+    discrete: bool = False,
+    autonomous: bool = True,
+    known: Mapping[str, str] | None = None,
+    without: Sequence[str] = (),
+    time_limit: float = 120.0,
+    callbacks: Sequence[Callback] | None = None,
+) -> Dynamics:
+    """Find the equations of motion behind time series, and say how much may be claimed of them.
+
+    Rows are smoothed, with their noise estimated, but never differentiated: terms are chosen in
+    integral form. Numbers, and what remains of the choice, come from the trajectories of the whole
+    system, by multiple shooting. Delays, hidden states and partial differential equations are not
+    looked for.
+
+    Args:
+        t: times of the rows, one column for each run; or the name of a column of X.
+        X: states by column: an array (rows, states), a dict of columns, a DataFrame; a list of
+            such for several runs, which may differ in times and length. A missing cell (nan) is a
+            measurement that was not made.
+        names: of the columns; "x0", "x1", ... by default.
+        inputs: columns that are known inputs or forcing, straight between rows, not states.
+        run: the column that names the run of each row, or a label for each row.
+        order: 2 if X has positions alone, and their accelerations are to be found.
+        discrete: whether the rows are steps of a map, x[k + 1] = f(x[k]), at times one apart.
+        autonomous: False if the right-hand sides may depend on time itself.
+        known: right-hand sides that are known, such as {"x": "v"}; other names in them are numbers
+            to be fitted, and "f" stands for what is to be found, as in {"v": "f - g*x"}.
+        without: functions that no right-hand side may have, out of sin, cos, tan, cot, exp, log,
+            sqrt, abs, quotient.
+        time_limit: seconds after which the best system so far is returned.
+        callbacks: functions of a `Progress`, called at every stage; one that returns True ends the
+            search.
+
+    Returns:
+        The system. `dynamics.grade` says what may be claimed of it: established, one of several,
+        interpolation, nothing.
+
+    Example:
+        >>> t = np.linspace(0, 6, 60)
+        >>> found = discover_dynamics(t, 5 / (1 + 4 * np.exp(-t)), names=["N"])
+        >>> print(found)
+        dN/dt = N - 0.2*N**2
+    """
+    start = time.monotonic()
+    if not check.real(time_limit, "time_limit") > 0:
+        raise ValueError(f"time_limit must be a number of seconds above 0, got {time_limit!r}")
+    if order not in (1, 2):
+        raise ValueError(f"order must be 1 or 2, got {order!r}")
+    if discrete and (order == 2 or not autonomous):
+        raise ValueError("discrete cannot go with order=2 or autonomous=False; leave one out")
+    if isinstance(without, str):
+        raise TypeError(f"without must be a list of functions, got {without!r}")
+    for name in without:
+        check.choice(name, FUNCTIONS, "without")
+    series = read_series(t, X, names, inputs, run, _least_rows(known))
+    _check_known(known, series)
+    asked = {
+        "order": order, "discrete": discrete, "autonomous": autonomous,
+        "known": dict(known or {}), "without": list(without), "time_limit": time_limit,
+    }  # fmt: skip
+    with entered(checked(callbacks)) as tell, np.errstate(all="ignore"):
+        ways = _Ways(order, discrete, autonomous, known or {}, frozenset(without))
+
+        def at(stage: str, now: Fitted | None) -> bool:
+            return tell(_progress(stage, now, start, time_limit))
+
+        search = _search(series, ways, start + time_limit, at)
+        choice, best = _best(search)
+        settled = finished(choice, best)
+        verdict = judged(choice, best, settled, time.monotonic() > search.limit)
+        provenance = {"version": __version__, "options": asked, "notes": list(series.notes)}
+        return recorded(
+            series, choice, settled, verdict, order=order, provenance=provenance,
+            seconds=time.monotonic() - start,
+        )  # fmt: skip
+
+
+def _least_rows(known: Mapping[str, str] | None) -> int:
+    """Rows that there must be: fewer, where formulas for all states are given without a hole."""
+    closed = known and not any("f" in names_in(str(formula)) for formula in known.values())
+    return LEAST_ROWS_OF_KNOWN if closed else LEAST_ROWS
+
+
+def _check_known(known: Mapping[str, str] | None, series: Series) -> None:
+    """Refuse few rows where some state has no formula."""
+    open_states = [name for name in series.states if name not in (known or {})]
+    rows = sum(len(run.t) for run in series.runs)
+    if open_states and rows < LEAST_ROWS:
+        raise ValueError(
+            f"there are {rows} rows, and to find the equation of {open_states[0]!r} takes "
+            f"{LEAST_ROWS}; give its formula by known="
+        )
+
+
+def _progress(stage: str, now: Fitted | None, start: float, limit: float) -> Progress:
+    seconds = time.monotonic() - start
+    formula = None if now is None else "; ".join(sp.sstr(e) for e in now.system.right)
+    return Progress(stage, seconds, formula=formula, left=limit - seconds)
+
+
+def _search(
+    series: Series, ways: _Ways, limit: float, tell: Callable[[str, Fitted | None], bool]
+) -> _Search:
+    """The search as it begins: data smoothed, symbols named."""
+    timed = not ways.autonomous
+    states = state_names(series, ways.order)
+    symbols = Names([*states, *series.inputs, *([series.time] if timed else [])]).symbols
+    data: Smoothed | Stepped
+    data = Stepped(series.runs) if ways.discrete else Smoothed.of(series.runs, ways.order, timed)
+    rows = Rows.of(series.runs, timed, precise=bool(data.clean.any()))
+    own, inputs = symbols[: len(states)], symbols[len(states) :]
+    choice = Choice(data, rows, own, inputs, ways.discrete, limit)
+    given = read_known(ways.known, states, symbols, ways.order)
+    return _Search(data, choice, symbols, ways.without, given, limit, tell)
+
+
+def _best(search: _Search) -> tuple[Choice, Fitted]:
+    """The most probable system, over vocabularies of more and more terms, and all others."""
+    found: list[list[Side]] | None = None
+    now: Fitted | None = None
+    tasks = _problems(search)
+    terms = _allowed(library(search.variables, tasks[0].values), search.without)
+    for kinds in KINDS:
+        if search.tell(f"equations of {kinds[-1]}s", now) or time.monotonic() > search.limit:
+            break
+        vocabulary = [term for term in terms if term.kind in kinds]
+        if found is not None and len(vocabulary) == sum(t.kind == "polynomial" for t in terms):
+            continue
+        found = _candidates(search, tasks, vocabulary, _LONGEST[min(len(kinds), 2)])
+        now = search.choice.best(found, now)
+        if not search.data.clean.any() and _is_cleaner(search, now):
+            return _best(_sharpened(search))
+        if _is_exact(search, now):
+            break
+    if now is None:
+        raise RuntimeError("the search was ended before it had begun")
+    if not np.isfinite(now.score):
+        raise ValueError(
+            "the trajectories of no system could be fitted to the rows; if known= gives equations, "
+            "leave a part of them open by f, or give others"
+        )
+    return search.choice, now
+
+
+def _problems(search: _Search) -> list[Problem]:
+    data = search.data
+    if isinstance(data, Stepped):
+        return map_problems(data, search.variables)
+    return problems(data, search.variables)
+
+
+def _candidates(
+    search: _Search, tasks: Sequence[Problem], vocabulary: Sequence[Term], longest: int
+) -> list[list[Side]]:
+    """Right-hand sides for each state, the most probable first; what is known stays alone."""
+    margin = np.inf if search.data.clean.any() else _MARGIN
+    sides: list[list[Side]] = []
+    hidden = len(search.choice.states) - len(tasks)  # positions, whose velocities are states
+    for k in range(len(search.choice.states)):
+        given = search.known.get(k, _UNKNOWN)
+        if k < hidden:
+            sides.append([Side((), (), (), given.fixed)])
+            continue
+        task = tasks[k - hidden].less(given.fixed)
+        base = fitted_terms(task, given.terms)
+        found = equations(task, vocabulary, longest, base, margin) if given.open else []
+        held = len(given.terms)
+        sides.append([Side.of(e, task.y, given.fixed, held) for e in (*found, base)])
+    return sides
+
+
+def _allowed(terms: Sequence[Term], without: frozenset[str]) -> list[Term]:
+    """Terms without functions that are ruled out."""
+    heads = {
+        "sin": sp.sin, "cos": sp.cos, "tan": sp.tan, "cot": sp.cot, "exp": sp.exp, "log": sp.log,
+        "abs": sp.Abs,
+    }  # fmt: skip
+    banned = tuple(heads[name] for name in without if name in heads)
+    kept = [t for t in terms if not (banned and t.expression.has(*banned))]
+    if "sqrt" in without:
+        kept = [t for t in kept if not any(p.exp == sp.S.Half for p in t.expression.atoms(sp.Pow))]
+    return [t for t in kept if "quotient" not in without or t.kind != "quotient"]
+
+
+def _is_cleaner(search: _Search, now: Fitted) -> bool:
+    """Whether a system leaves far less than the noise of the curves, which bend too slowly."""
+    return bool((now.trajectories.noise < _CLEANER * search.data.noise).any())
+
+
+def _sharpened(search: _Search) -> _Search:
+    """The search on rows without noise: curves interpolate, integrators are precise."""
+    old = search.choice
+    assert isinstance(search.data, Smoothed)
+    data = Smoothed.of(search.data.runs, search.data.order, search.data.timed, exact=True)
+    rows = Rows.of(data.runs, data.timed)
+    choice = Choice(data, rows, old.states, old.inputs, old.discrete, old.limit)
+    return replace(search, data=data, choice=choice)
+
+
+def _is_exact(search: _Search, now: Fitted) -> bool:
+    spread = np.nanstd(search.choice.rows.X, axis=0)
+    exact = (now.trajectories.noise < _EXACT * spread).all()
+    return bool(exact) and max(len(side.terms) for side in now.sides) <= _SHORT

@@ -1,0 +1,111 @@
+"""What a system is made of beside its equations: rivals, starts, fixed points, conserved sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+
+from ..._core.types import Array
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A system that was weighed.
+
+    Attributes:
+        formulas: its right-hand sides, with their numbers.
+        weight: its share of the posterior probability.
+        numbers: how many were fitted.
+        own: True for the system that was returned.
+    """
+
+    formulas: tuple[sp.Expr, ...]
+    weight: float
+    numbers: int
+    own: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where a run begins, estimated with the numbers of the system.
+
+    Attributes:
+        run: its label.
+        t: first and last time.
+        state: at the first time, velocities included.
+        last: state at the last time.
+        stderr: standard errors of `state`.
+    """
+
+    run: str
+    t: tuple[float, float]
+    state: Array
+    last: Array
+    stderr: Array
+
+
+@dataclass(frozen=True, eq=False)
+class FixedPoint:
+    """A state at which nothing changes.
+
+    Attributes:
+        state: where it is.
+        eigenvalues: of the slopes there.
+        kind: such as "stable node", "saddle", "unstable focus", "centre".
+        inside: whether it lies in the range of the data.
+    """
+
+    state: Array
+    eigenvalues: Array
+    kind: str
+    inside: bool
+
+    @property
+    def stable(self) -> bool:
+        """Whether states nearby come to it."""
+        return self.kind.startswith("stable")
+
+    def __str__(self) -> str:
+        place = ", ".join(f"{x:.4g}" for x in self.state)
+        return f"{self.kind} at ({place})"
+
+
+@dataclass(frozen=True)
+class Conserved:
+    """A function of the states that does not change along any trajectory of the system.
+
+    Attributes:
+        formula: in the symbols of the states.
+        drift: how much it changes in the measured runs, relative to what it spans on their box.
+        expected: the same by the noise of the rows alone; a drift near it is no evidence against.
+    """
+
+    formula: sp.Expr
+    drift: float
+    expected: float
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the measured rows agree: they change it no more than their noise does."""
+        return bool(self.drift <= 1.5 * self.expected + 1e-6)
+
+
+def kind_of(eigenvalues: Array, discrete: bool) -> str:
+    """Name a fixed point by the eigenvalues of the slopes there."""
+    if discrete:
+        growth = np.log(np.maximum(np.abs(eigenvalues), 1e-300))
+        turning = np.abs(eigenvalues.imag) > 1e-9 * np.abs(eigenvalues)
+    else:
+        growth = eigenvalues.real
+        turning = np.abs(eigenvalues.imag) > 1e-9 * np.abs(eigenvalues).max()
+    still = np.abs(growth) <= 1e-7 * max(float(np.abs(eigenvalues).max()), 1e-300)
+    if still.all():
+        return "centre" if turning.any() else "degenerate point"
+    if (growth[~still] > 0).any() and (growth[~still] < 0).any():
+        return "saddle"
+    stability = "stable" if (growth[~still] < 0).all() else "unstable"
+    if still.any():
+        return f"{stability} but for a direction without change"
+    return f"{stability} {'focus' if turning.any() else 'node'}"

@@ -1,0 +1,59 @@
+"""A system in plain lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...discovery import Grade, Parameter
+from ...discovery.law import short
+
+if TYPE_CHECKING:
+    from ._dynamics import Dynamics
+
+_GRADES = {
+    Grade.ESTABLISHED: "Established: no rival of comparable weight, nothing left over but noise, "
+    "and the end of the runs is forecast from their beginning.",
+    Grade.SEVERAL: "One of several: it fits the trajectories to the noise, but",
+    Grade.INTERPOLATION: "Interpolation: it follows the rows, and may not hold beyond them.",
+    Grade.NOTHING: "Nothing: no equation of motion was found in these rows.",
+}
+
+
+def lines(dynamics: Dynamics) -> list[str]:
+    """One equation a line."""
+    if dynamics.grade is Grade.NOTHING:
+        return ["no equations of motion"]
+    return [f"{law.target} = {short(law.rounded())}" for law in dynamics.equations.values()]
+
+
+def trust(dynamics: Dynamics) -> str:
+    """The grade and its reasons."""
+    if dynamics.grade is Grade.SEVERAL:
+        return f"{_GRADES[Grade.SEVERAL]}: " + " ".join(dynamics.doubts)
+    return " ".join([_GRADES[dynamics.grade], *dynamics.doubts])
+
+
+def summary(dynamics: Dynamics) -> str:
+    """Equations, error bars, what they explain, and the grade."""
+    out = [*lines(dynamics), ""]
+    if dynamics.grade is not Grade.NOTHING:
+        out += [_number(p) for p in dynamics.parameters]
+        shares = [f"{name} {100 * share:.4g}%" for name, share in dynamics.explained.items()]
+        out += ["", f"explained by trajectories: {', '.join(shares)}"]
+    noise = [f"{name} {value:.3g}" for name, value in dynamics.noise.items()]
+    runs = len(dynamics.starts)
+    out += [
+        f"noise: {', '.join(noise)}",
+        f"rows: {dynamics.rows} in {runs} run{'s' if runs > 1 else ''}, "
+        f"{dynamics.seconds:.1f} s, {dynamics.candidates} systems",
+        trust(dynamics),
+    ]
+    return "\n".join(out)
+
+
+def _number(parameter: Parameter) -> str:
+    name, value = parameter.name, parameter.value
+    exact, error = parameter.exact, parameter.stderr
+    if exact is not None:
+        return f"{name} = {exact} (taken as exact; +- {error:.2g} from the rows)"
+    return f"{name} = {value:.6g} +- {error:.2g}"

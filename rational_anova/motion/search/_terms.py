@@ -1,0 +1,141 @@
+"""Terms that the right-hand side of an equation of motion may have, as data, with their prices.
+
+A price is minus the logarithm of a stated prior probability: what textbooks are full of is cheap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, combinations_with_replacement
+
+import numpy as np
+import sympy as sp
+
+from ..._core.types import Array
+
+POLYNOMIAL, FUNCTION, QUOTIENT = "polynomial", "function", "quotient"
+KINDS = ((POLYNOMIAL,), (POLYNOMIAL, FUNCTION), (POLYNOMIAL, QUOTIENT))  # looked at in this order
+_POWER_PRICES = {0: 1.0, 1: 1.0, 2: 1.5, 3: 2.5, 4: 4.0, 5: 4.5}
+_HIGHEST = {1: 5, 2: 4, 3: 4, 4: 3}  # degree of polynomials, by the number of variables
+_FUNCTION, _FACTOR, _RARE = 4.0, 1.5, 2.0  # prices: of a function, a further factor, a rare one
+_QUOTIENT = 3.5
+_VALUES = 9  # of an inner number that are tried
+_WIDE = 4.0  # times the range of a variable: how far constants of denominators are looked for
+
+
+@dataclass(frozen=True)
+class Term:
+    """A function of the variables, to be multiplied with a fitted number.
+
+    Args:
+        expression: in the variables and its inner numbers.
+        price: minus the logarithm of its prior probability.
+        kind: "polynomial", "function" or "quotient".
+        inner: symbols of numbers inside of it.
+        starts: values of these to begin with, each a tuple.
+    """
+
+    expression: sp.Expr
+    price: float
+    kind: str
+    inner: tuple[sp.Symbol, ...] = ()
+    starts: tuple[tuple[float, ...], ...] = ((),)
+
+
+def library(variables: Sequence[sp.Symbol], values: Array) -> list[Term]:
+    """All terms in some variables that have values on the data.
+
+    Args:
+        variables: states and inputs.
+        values: of these on the data, (rows, variables).
+    """
+    found = [*_monomials(variables), *_functions(variables, values)]
+    found += [t for k, s in enumerate(variables) for t in _quotients(s, values[:, k], variables)]
+    return list({term.expression: term for term in reversed(found)}.values())[::-1]
+
+
+def _monomials(variables: Sequence[sp.Symbol]) -> Iterator[Term]:
+    highest = _HIGHEST.get(len(variables), 2)
+    for degree in range(highest + 1):
+        for factors in combinations_with_replacement(variables, degree):
+            yield Term(sp.Mul(*factors), _POWER_PRICES[degree], POLYNOMIAL)
+
+
+def _functions(variables: Sequence[sp.Symbol], values: Array) -> Iterator[Term]:
+    """Functions of one variable, of differences, and products of two of them."""
+    single = {s: dict(_of_one(s, values[:, k])) for k, s in enumerate(variables)}
+    for s in variables:
+        for expression, price in single[s].items():
+            yield Term(expression, price, FUNCTION)
+            yield from (Term(expression * x, price + _FACTOR, FUNCTION) for x in variables)
+        yield Term(sp.sin(s) * sp.cos(s), _FUNCTION + _FACTOR, FUNCTION)
+    for one, other in combinations(variables, 2):
+        for f, price in single[one].items():
+            for g, more in single[other].items():
+                yield Term(f * g, price + more, FUNCTION)
+        for wave in (sp.sin, sp.cos):
+            yield Term(wave(one - other), _FUNCTION + 0.5, FUNCTION)
+            yield Term(wave(one + other), _FUNCTION + _FACTOR, FUNCTION)
+
+
+def _of_one(s: sp.Symbol, x: Array) -> Iterator[tuple[sp.Expr, float]]:
+    """Functions of a variable without inner numbers, and their prices."""
+    yield sp.sin(s), _FUNCTION
+    yield sp.cos(s), _FUNCTION
+    yield sp.sin(s) ** 2, _FUNCTION + 0.5
+    if float(np.min(np.abs(x))) > 0.02 * float(np.max(np.abs(x))):
+        yield 1 / s, _FUNCTION
+        yield 1 / s**2, _FUNCTION + _FACTOR
+    if float(np.min(x)) > 0:
+        yield sp.log(s), _FUNCTION
+        yield sp.sqrt(s), _FUNCTION + _FACTOR
+    if float(np.min(x)) < 0 < float(np.max(x)):
+        yield sp.Abs(s), _FUNCTION
+    if float(np.max(np.abs(x))) < 20:
+        yield sp.exp(-s), _FUNCTION + 0.5
+        yield sp.exp(s), _FUNCTION + _FACTOR
+    if float(np.min(np.abs(np.cos(x)))) > 0.02:
+        yield sp.tan(s), _FUNCTION + _FACTOR
+    if float(np.min(np.abs(np.sin(x)))) > 0.02:
+        yield sp.cot(s), _FUNCTION + _FACTOR
+
+
+def _quotients(s: sp.Symbol, x: Array, variables: Sequence[sp.Symbol]) -> Iterator[Term]:
+    """Saturation in a variable, s**m/(k + s**n), alone and times another variable; exponentials."""
+    k = sp.Symbol(f"k_{s.name}")
+    others = [other for other in variables if other != s]
+    for power in (1, 2, *((3, 4, 5) if not others else ())):
+        starts = _constants(x, power)
+        if not starts:
+            continue
+        price = _QUOTIENT if power <= 2 else _QUOTIENT + _RARE
+        for above in range(power + 1) if power <= 2 else (0, power):
+            own = s**above / (k + s**power)
+            extra = 0.0 if above in (power, 1) else 1.0 if above == 0 else _RARE
+            yield Term(own, price + extra, QUOTIENT, (k,), starts)
+            for other in others:
+                yield Term(own * other, price + extra + 0.5, QUOTIENT, (k,), starts)
+    for rate in _rates(x):
+        yield Term(sp.exp(k * s), _QUOTIENT + 1.0, QUOTIENT, (k,), rate)
+        yield Term(s * sp.exp(k * s), _QUOTIENT + _RARE, QUOTIENT, (k,), rate)
+
+
+def _constants(x: Array, power: int) -> tuple[tuple[float, ...], ...]:
+    """Constants k of k + x**power that keep it from zero on the data."""
+    size = np.abs(x) ** power
+    high = float(np.max(size))
+    low = max(float(np.quantile(size, 0.05)), 1e-3 * high)
+    if not high > 0:
+        return ()
+    tried = np.geomspace(low / _WIDE, high * _WIDE, _VALUES)
+    worst = float(np.min(x**power))
+    return tuple((float(k),) for k in tried if k + worst > 0.05 * k)
+
+
+def _rates(x: Array) -> Iterator[tuple[tuple[float, ...], ...]]:
+    """Rates of exponentials that change over the data by a factor that can be told."""
+    spread = float(np.ptp(x))
+    if spread > 0:
+        tried = [float(r) / spread for r in (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)]
+        yield tuple((sign * rate,) for sign in (-1.0, 1.0) for rate in tried)
