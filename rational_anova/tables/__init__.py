@@ -13,6 +13,7 @@ from ._cells import as_dates as as_dates
 from ._cells import as_text as as_text
 from ._cells import numbers as numbers
 from ._cells import typed_columns as typed_columns
+from ._files import NOTES as NOTES
 from ._files import read_table as read_table
 from ._frames import as_column as as_column
 from ._frames import as_frame as as_frame

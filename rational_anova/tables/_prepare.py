@@ -12,6 +12,7 @@ import numpy as np
 from .._core.checks import choice, real
 from .._core.types import Array
 from ._cells import DAYS, NotNumbers, numbers, split_by
+from ._files import NOTES
 from ._frames import as_frame, split_target
 from ._measurement import Measurement, read_measurement
 
@@ -110,6 +111,7 @@ def prepare(
     frame, chosen = as_frame(X, names)
     index = frame.index
     frame, goal, target, notes = split_target(frame, y, target)
+    notes += [f"{note}." for note in frame.attrs.get(NOTES, ())]
     measured = read_measurement(frame, index, sigma, x_sigma, by, notes)
     frame = frame.drop(columns=measured.columns)
     if needed is not None:
