@@ -81,7 +81,11 @@ def arguments(found: records.Found) -> dict[str, Any]:
     evidence = {key: value for key, value in content["evidence"].items() if key in known}
     size = len(parameters)
     return {
-        "template": names.parse(content["template"], [p.name for p in parameters]),
+        "template": names.parse(
+            content["template"],
+            [p.name for p in parameters],
+            {p.name: p.value for p in parameters},
+        ),
         "parameters": parameters,
         "names": names,
         "target": content["target"],
