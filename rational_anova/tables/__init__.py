@@ -1,7 +1,9 @@
 """The only way a table comes in: from a file, a frame, a dict, an array or a tensor."""
 
+from ._arrays import LARGEST as LARGEST
 from ._arrays import Numbers as Numbers
 from ._arrays import as_array as as_array
+from ._arrays import check_range as check_range
 from ._arrays import read_matrix as read_matrix
 from ._arrays import read_target as read_target
 from ._arrays import read_targets as read_targets

@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from .._core import checks as check
 from .._core.callbacks import Callback, ProgressBar, checked, stages
 from .._core.types import Array
-from ..tables import as_pandas, check_unique, default_names, from_tensor
+from ..tables import LARGEST, as_pandas, check_unique, default_names, from_tensor
 from ._files import SaveMixin
 from ._fitting import choose_mixture, fit_mixture
 from .deep import Deep, deepen
@@ -69,7 +69,7 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
         table = as_pandas(X)
         if isinstance(table, pd.DataFrame):
             if reset:
-                check_unique(table.columns)
+                _check_names(table.columns)
             validate_data(self, table, reset=reset, skip_check_array=True)
             return _at_least_one(table)
         X = check_array(from_tensor(X), dtype=None, ensure_all_finite=False, estimator=self)
@@ -124,6 +124,7 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weight.any():
             raise ValueError("all sample weights are zero: there is nothing to fit")
+        weight = weight if weight.max() <= LARGEST else weight / weight.max()
         mean = weight[weight > 0].mean()
         if sample_weight is not None and ((weight % 1).any() or mean > REPEATS):
             weight = weight / mean
@@ -172,6 +173,17 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(1 << 31))
+
+
+def _check_names(names: Sequence[Any]) -> None:
+    """Raise if a name is there twice, or if some are text and others are not."""
+    check_unique(names)
+    odd = [name for name in names if not isinstance(name, str)]
+    if 0 < len(odd) < len(names):
+        raise TypeError(
+            f"the column names of X must be all text or all of another kind, got {odd[0]!r} of "
+            f"type {type(odd[0]).__name__} beside text; rename them, as map(str, X.columns) does"
+        )
 
 
 def threads(n_jobs: int | None) -> int | None:

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from .._core import checks as check
 from .._core.callbacks import Callback
 from .._core.types import Array
-from ..tables import NotNumbers, from_tensor, numbers
+from ..tables import NotNumbers, check_range, from_tensor, numbers
 from ._base import RANEstimator, Report, threads
 from ._fitting import choose_link, learn_features, problem_of
 from .deep import effects_only
@@ -165,4 +165,5 @@ def _targets(y: Any) -> Array:
         raise ValueError(
             f"Input y contains NaN or infinity (row {row} is {y[row]}); drop rows without a target"
         )
+    check_range(y, "the target")
     return y
