@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..._core.types import Array
-from ...tables import NotNumbers, check_range, numbers
+from ...tables import NotNumbers, as_text, check_range, numbers
 from ._terms import Rows
 
 MISSING = "(missing)"  # the level of a category that is not there
@@ -71,9 +71,10 @@ class Feature:
             text = labels(column)
             codes = pd.Index(self.levels, dtype=object).get_indexer(text)
             if (codes < 0).all():  # perhaps the same levels, as numbers here and as text there
-                known = pd.Index([str(level) for level in self.levels], dtype=object)
+                known, found = (pd.Index(as_text(pd.Series(v, dtype=object)), dtype=object)
+                                for v in (self.levels, text))  # fmt: skip
                 if known.is_unique:
-                    codes = known.get_indexer([str(one) for one in text])
+                    codes = known.get_indexer(found)
             return np.where(codes < 0, len(self.levels), codes).astype(float)
         date, column = self.kind == "date", plain(column)
         values = _date(column, self.part, self.name) if date else _finite(column, self.name)
