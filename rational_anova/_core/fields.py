@@ -77,32 +77,41 @@ def _each(values: Any, hints: tuple[Any, ...]) -> bool:
     return len(values) == len(hints) and all(map(fits, values, hints))
 
 
-_PLAIN: dict[Any, Callable[[Any], bool]] = {
-    Any: lambda value: True,
-    None: lambda value: value is None,
-    type(None): lambda value: value is None,
-    float: lambda value: isinstance(value, int | float) and not isinstance(value, bool),
-    int: lambda value: isinstance(value, int) and not isinstance(value, bool),
-}
-
-
-class _Names(dict[str, Any]):
-    """Names of a module, and Any for those that it imports for type checkers alone."""
-
-    def __missing__(self, name: str) -> Any:
-        return getattr(builtins, name, _Unknown)
+def _whole(value: Any) -> bool:
+    """Return whether a value is a whole number of at most 64 bits."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
 
 
 class _Unknown:
-    """Stands for a module or a class that is not imported."""
+    """Stands for what a module imports for type checkers alone."""
 
     def __class_getitem__(cls, _: Any) -> Any:
         return Any
 
 
+_PLAIN: dict[Any, Callable[[Any], bool]] = {
+    Any: lambda value: True,
+    _Unknown: lambda value: True,
+    None: lambda value: value is None,
+    type(None): lambda value: value is None,
+    float: lambda value: isinstance(value, float) or _whole(value),
+    int: _whole,
+}
+
+
+class _Names(dict[str, Any]):
+    """Names of modules; those that they do not have are `_Unknown`."""
+
+    def __missing__(self, name: str) -> Any:
+        return getattr(builtins, name, _Unknown)
+
+
 @functools.cache
 def _hints(cls: Any) -> dict[str, Any]:
+    known = _Names()
+    for parent in reversed(cls.__mro__):
+        known.update(vars(sys.modules[parent.__module__]))
     try:
-        return get_type_hints(cls, localns=_Names(vars(sys.modules[cls.__module__])))
+        return get_type_hints(cls, localns=known)
     except AttributeError:  # such as pandas.DataFrame, where pandas is not imported
         return dict.fromkeys((field.name for field in fields(cls)), Any)

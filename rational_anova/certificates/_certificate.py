@@ -287,9 +287,15 @@ class Certificate:
         )
 
 
+def _read(found: records.Found) -> Certificate:
+    certificate = made(Certificate, _arguments(found.content))
+    certificate.summary()  # inputs and outputs that are named must be there
+    return certificate
+
+
 records.register(
     "certificate",
     Certificate,
     write=lambda certificate: f"{certificate.to_json(indent=1)}\n".encode(),
-    read=lambda found: made(Certificate, _arguments(found.content)),
+    read=_read,
 )
