@@ -26,6 +26,7 @@ from ._names import default_names as default_names
 from ._names import input_names as input_names
 from ._prepare import Table as Table
 from ._prepare import prepare as prepare
+from ._screening import screened as screened
 from ._selection import rows_where as rows_where
 from ._selection import select_columns as select_columns
 from ._tensors import as_tensor as as_tensor

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -168,8 +168,31 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
 
     def _watched(self, callbacks: Sequence[Callback] | None) -> AbstractContextManager[Any]:
         """Enter callbacks, and the lines of `verbose`; gives what the fit calls with its stages."""
-        lines = (ProgressBar(),) if self.verbose else ()
-        return stages((*checked(callbacks), *lines))
+        own: list[Callback] = [ProgressBar()] if self.verbose else []
+        if self.time_limit is not None:
+            limit = check.nonnegative(self.time_limit, "time_limit")
+            own.append(lambda now: now.seconds >= limit)
+        return stages((*checked(callbacks), *own))
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Fit, or stay as it was: half of a new model beside half of an old one answers wrongly."""
+        before = dict(vars(self))
+        try:
+            yield
+        except np.linalg.LinAlgError as error:
+            self._restore(before)
+            raise ValueError(
+                f"the fit broke down ({error}): a column or the target has numbers too far apart; "
+                "give columns in units in which they are near 1"
+            ) from error
+        except BaseException:
+            self._restore(before)
+            raise
+
+    def _restore(self, before: dict[str, Any]) -> None:
+        vars(self).clear()
+        vars(self).update(before)
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(1 << 31))

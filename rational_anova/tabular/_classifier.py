@@ -39,6 +39,8 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         refinements: steps that move the heads, at most.
         random_state: seed of the halves on which pairs are judged, and of the posterior's draws.
         n_jobs: threads of the linear algebra; None leaves them as they are.
+        time_limit: seconds after which no further stage is begun, and only what a model needs is
+            done; None for no limit.
         verbose: show the stages; for more see `callbacks` of `fit`.
 
     Example:
@@ -61,6 +63,7 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         refinements: int = 2,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
+        time_limit: float | None = None,
         verbose: bool = False,
     ) -> None:
         self.depth = depth
@@ -70,6 +73,7 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         self.refinements = refinements
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.time_limit = time_limit
         self.verbose = verbose
 
     def fit(
@@ -89,7 +93,7 @@ class RANClassifier(ClassifierMixin, RANEstimator):
             callbacks: functions that are called with a `training.Progress` as each stage begins;
                 after one has returned True only what a model needs is done.
         """
-        with self._watched(callbacks) as report:
+        with self._whole(), self._watched(callbacks) as report:
             return self._learn(X, y, sample_weight, report)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, report: Report | None) -> RANClassifier:

@@ -41,6 +41,8 @@ class RANRegressor(RegressorMixin, RANEstimator):
         refinements: steps that move the heads, at most.
         random_state: seed of the halves on which pairs are judged, and of the posterior's draws.
         n_jobs: threads of the linear algebra; None leaves them as they are.
+        time_limit: seconds after which no further stage is begun, and only what a model needs is
+            done; None for no limit.
         verbose: show the stages; for more see `callbacks` of `fit`.
 
     Example:
@@ -63,6 +65,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
         refinements: int = 2,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
+        time_limit: float | None = None,
         verbose: bool = False,
     ) -> None:
         self.depth = depth
@@ -73,6 +76,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
         self.refinements = refinements
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.time_limit = time_limit
         self.verbose = verbose
 
     def fit(
@@ -92,7 +96,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
             callbacks: functions that are called with a `training.Progress` as each stage begins;
                 after one has returned True only what a model needs is done.
         """
-        with self._watched(callbacks) as report:
+        with self._whole(), self._watched(callbacks) as report:
             return self._learn(X, y, sample_weight, report)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, report: Report | None) -> RANRegressor:
