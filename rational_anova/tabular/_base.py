@@ -191,8 +191,8 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
             raise
 
     def _restore(self, before: dict[str, Any]) -> None:
-        vars(self).clear()
-        vars(self).update(before)
+        self.__dict__.clear()
+        self.__dict__.update(before)
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(1 << 31))
