@@ -186,7 +186,10 @@ def laws_in_c(count: int) -> float:
 def _c_difference(law: Any, points: np.ndarray, at: int) -> float:
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder) / "law.c", Path(folder) / f"law{at}.so"
-        loop = "\nvoid all(long n, const double *x, double *y) { for (long i = 0; i < n; i++) y[i] = law(x[i]); }\n"
+        loop = (
+            "\nvoid all(long n, const double *x, double *y)\n"
+            "{\n    for (long i = 0; i < n; i++)\n        y[i] = law(x[i]);\n}\n"
+        )
         source.write_text(law.to_c() + loop)
         flags = ["-O2", "-fno-fast-math", "-shared", "-fPIC", "-Wall", "-Werror"]
         subprocess.run(["cc", *flags, source, "-o", library, "-lm"], check=True)

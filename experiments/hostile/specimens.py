@@ -190,19 +190,38 @@ def specimens(folder: Path) -> dict[str, Specimen]:
         ".csv",
     )
     found = {
-        "network": Specimen(_saved(_network(), folder), ra.load, _network_used, change.of_tensors, _again),
-        "estimator": Specimen(_saved(_estimator(), folder), ra.load, _predicted, change.of_archive, _again),
+        "network": Specimen(
+            _saved(_network(), folder), ra.load, _network_used, change.of_tensors, _again
+        ),
+        "estimator": Specimen(
+            _saved(_estimator(), folder), ra.load, _predicted, change.of_archive, _again
+        ),
         "law": Specimen(_saved(_law(), folder), ra.load, _law_used, record, _again),
-        "certificate": Specimen(_saved(ra.certify(_network(), [(-1, 1)] * 3), folder), ra.load, shown, record, _again),
+        "certificate": Specimen(
+            _saved(ra.certify(_network(), [(-1, 1)] * 3), folder), ra.load, shown, record, _again
+        ),
         "history": Specimen(_saved(history, folder), ra.load, shown, record, _again),
-        "checkpoint": Specimen(_saved(checkpoint, folder), ra.load, shown, change.of_archive, _again),
+        "checkpoint": Specimen(
+            _saved(checkpoint, folder), ra.load, shown, change.of_archive, _again
+        ),
         "surgery plan": Specimen(_plan(), _plan_of, str, record, lambda report: report.plan),
         "table, commas": table,
-        "table, tabs": Specimen(_csv(frame, sep="\t"), read_table, len, change.of_text, lambda f: f.to_csv(), ".tsv"),
-        "table, gzip": Specimen(gzip.compress(table.content, mtime=0), read_table, len, change.of_bytes, lambda f: f.to_csv(), ".csv.gz"),
-        "table, Parquet": Specimen(parquet.getvalue(), read_table, len, change.of_bytes, lambda f: f.to_csv(), ".parquet"),
+        "table, tabs": Specimen(
+            _csv(frame, sep="\t"), read_table, len, change.of_text, lambda f: f.to_csv(), ".tsv"
+        ),
+        "table, gzip": Specimen(
+            gzip.compress(table.content, mtime=0),
+            read_table,
+            len,
+            change.of_bytes,
+            lambda f: f.to_csv(),
+            ".csv.gz",
+        ),
+        "table, Parquet": Specimen(
+            parquet.getvalue(), read_table, len, change.of_bytes, lambda f: f.to_csv(), ".parquet"
+        ),
         "CIFAR batch": Specimen(_batch(), _cifar, len, _pickled, lambda s: s.images.tobytes()),
         "named forms": Specimen(_FORMS, _forms, str, change.of_text, str, ".toml"),
-    }  # fmt: skip
+    }
     (folder / "specimen").unlink()
     return found

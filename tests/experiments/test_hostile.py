@@ -2,7 +2,6 @@
 
 import io
 import json
-import random
 import signal
 import zipfile
 
@@ -64,7 +63,9 @@ def test_a_number_that_was_changed_is_noticed(kind, every, tmp_path):
         key = {"law": "target", "history": "optimizer", "certificate": "margin"}[kind]
         record[key] += "x"
         content = json.dumps(record).encode()
-    with pytest.raises(ValueError, match=r"does not have the checksum .* take the entry 'checksum'"):
+    with pytest.raises(
+        ValueError, match=r"does not have the checksum .* take the entry 'checksum'"
+    ):
         opened(bytes(content), tmp_path)
 
 
@@ -124,8 +125,6 @@ def test_archives_that_are_stored_otherwise(change, every, tmp_path):
 
 
 def test_a_state_shadows_no_method(every, tmp_path):
-    changed = random.Random(0)
-    del changed
     with zipfile.ZipFile(io.BytesIO(every["estimator"].content)) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     record = json.loads(parts["record.json"])
@@ -193,10 +192,14 @@ def test_a_class_called_prediction(models):
     import sqlite3
 
     base = sqlite3.connect(":memory:")
-    rows = frame.assign(when=frame["when"].astype(str).replace("NaT", None), code=frame["code"].astype(int))
+    rows = frame.assign(
+        when=frame["when"].astype(str).replace("NaT", None), code=frame["code"].astype(int)
+    )
     rows.to_sql("people", base, index=False)
     both = f"{model.to_sql('sqlite')}, {model.to_sql('sqlite', probability='prediction')}"
     found = base.execute(f"SELECT {both} FROM people").fetchall()
     assert [name for name, _ in found] == model.predict(frame).tolist()
     place = model.classes_.tolist().index("prediction")
-    np.testing.assert_allclose([p for _, p in found], model.predict_proba(frame)[:, place], atol=1e-9)
+    np.testing.assert_allclose(
+        [p for _, p in found], model.predict_proba(frame)[:, place], atol=1e-9
+    )

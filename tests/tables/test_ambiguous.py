@@ -121,7 +121,9 @@ def test_what_is_masked_is_missing():
     for given_as in (values, [values[0], values[1]], {"a": values[:, 0], "b": values[:, 1]}):
         np.testing.assert_array_equal(as_array(given_as), [[1, np.nan], [3, 4]])
     texts = np.ma.array(["a", "b"], mask=[True, False])
-    assert prepare({"x": [1.0, 2, 3, 4, 5, 6], "t": np.ma.concatenate([texts] * 3)}, np.arange(6.0) ** 2)
+    assert prepare(
+        {"x": [1.0, 2, 3, 4, 5, 6], "t": np.ma.concatenate([texts] * 3)}, np.arange(6.0) ** 2
+    )
 
 
 @pytest.mark.parametrize("size", [1e-320, 1e-200, 1e200, 1e308])
