@@ -17,6 +17,7 @@ from experiments.certificates import doc_tables as certificate_tables
 from experiments.denoising import doc_tables as denoising_tables
 from experiments.discovery import tables as discovery_tables
 from experiments.dynamics import doc_tables as dynamics_tables
+from experiments.hostile import doc_tables as hostile_tables
 from experiments.measurements import tables as measurement_tables
 from experiments.motion import doc_tables as motion_tables
 from experiments.results import read
@@ -84,6 +85,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
     **denoising_tables.TABLES,
     **dynamics_tables.TABLES,
     **certificate_tables.TABLES,
+    **hostile_tables.TABLES,
 }
 
 # Modules that read their own files of results.

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .fields import made
 from .types import Array
 
 Change = Callable[[Any], Any]
@@ -46,7 +48,7 @@ def register(cls: type, parts: Change | None = None, make: Change | None = None)
     _CODECS[cls.__name__] = _Codec(
         cls,
         parts or (lambda value: {f.name: getattr(value, f.name) for f in fields(cls)}),
-        make or (lambda known: cls(**known)),
+        make or (lambda known: made(cls, known)),
     )
 
 
@@ -154,3 +156,25 @@ def to_plain(value: Any, where: str) -> Any:
 def from_plain(entry: Any) -> Any:
     """Return the value that `to_plain` wrote."""
     return Reader().read(entry)
+
+
+def array_file(array: Array) -> bytes:
+    """Return an array in NumPy's format."""
+    result = io.BytesIO()
+    np.lib.format.write_array(result, np.asarray(array), (1, 0), allow_pickle=False)
+    return result.getvalue()
+
+
+def array_of(data: bytes) -> Array:
+    """Return the array of a file, which must have the bytes that its header promises."""
+    file = io.BytesIO(data)
+    version = np.lib.format.read_magic(file)
+    if version != (1, 0):
+        raise ValueError(f"an array has the version {version} of NumPy's format, not (1, 0)")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    rest = data[file.tell() :]
+    size = math.prod(shape) * dtype.itemsize
+    if dtype.hasobject or not dtype.itemsize or size != len(rest):
+        raise ValueError(f"an array says it is {shape} of {dtype}, and has {len(rest):,} bytes")
+    flat = np.frombuffer(rest, dtype)
+    return flat.reshape(shape, order="F" if fortran else "C").copy(order="K")

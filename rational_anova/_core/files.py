@@ -1,10 +1,12 @@
-"""Files: written whole or not at all, and the folder where the user's caches are kept."""
+"""Files: read and written whole, or not at all; and the folder where the user's caches are kept."""
 
 from __future__ import annotations
 
 import io
 import os
+import stat
 import uuid
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,13 +17,37 @@ if TYPE_CHECKING:
 
 APPLICATION = "rational_anova"
 CACHE_VARIABLE = "RAN_CACHE"
+MOST_UNPACKED = 2**31  # bytes that a packed file may unpack to
+
+
+def read_whole(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a file; a pipe or a device, which may never end, is refused."""
+    path = Path(path)
+    check_regular(path, "read")
+    return path.read_bytes()
+
+
+def check_regular(path: Path, doing: str) -> None:
+    """Raise if something is at a path that is no file: a folder, a pipe or a device."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(f"cannot {doing} {path}: it is a folder; name a file in it")
+    if not stat.S_ISREG(mode):
+        raise ValueError(f"cannot {doing} {path}: it is a pipe or a device; name a file")
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file by way of a temporary one beside it: it appears whole or not at all."""
-    path = Path(path)
+    """Write a file by way of a temporary one beside it: it appears whole or not at all.
+
+    Of a symbolic link the file that it names is written, and the link stays.
+    """
+    path = Path(os.path.realpath(path))
+    check_regular(path, "write")
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")  # a long name has no room for more
     try:
         with open(temporary, "xb") as file:
             file.write(content)
@@ -30,6 +56,25 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def gunzip(content: bytes, most: int = MOST_UNPACKED) -> bytes:
+    """Unpack gzip, all members of it; raises ValueError if it is damaged or unpacks to too much."""
+    parts: list[bytes] = []
+    room = most
+    try:
+        while content:
+            member = zlib.decompressobj(wbits=31)
+            parts.append(member.decompress(content, room + 1))
+            room -= len(parts[-1])
+            if room < 0:
+                raise ValueError(f"it unpacks to more than {most:,} bytes")
+            if not member.eof:
+                raise ValueError("it ends within its data")
+            content = member.unused_data.lstrip(b"\0")  # padding, as of tapes
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    return b"".join(parts)
 
 
 def write_figure(path: str | os.PathLike[str], figure: Figure) -> None:
@@ -53,3 +98,20 @@ def cache_folder() -> Path | None:
     except RuntimeError:  # no home; older releases return a path with "~" instead
         return None
     return folder if folder.is_absolute() else None
+
+
+def foreign(path: Path) -> str:
+    """Return why code at a path is not to be run: somebody else may have written it; else empty.
+
+    Args:
+        path: a file or a folder that is there. It must belong to this user or to the superuser,
+            and nobody else may be allowed to write it.
+    """
+    if not hasattr(os, "getuid"):  # Windows keeps a user's cache folder to the user
+        return ""
+    found = path.stat()
+    if found.st_uid not in (os.getuid(), 0):
+        return f"{path} belongs to another user (number {found.st_uid})"
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"{path} may be written by others (mode {stat.S_IMODE(found.st_mode):o})"
+    return ""

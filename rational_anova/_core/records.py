@@ -9,25 +9,24 @@ arrays, or among the metadata of a safetensors file. A class registers its kind 
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib
 import io
 import json
 import os
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from .codec import Reader, Writer
-from .files import write_whole
-from .types import Array
+from .codec import Reader, Writer, array_file, array_of
+from .files import read_whole, write_whole
 
 FORMAT = "rational-anova"
 HEADER = ("format", "kind", "version", "library")
+CHECKSUM = "checksum"  # of the content, beside the header; files of the first versions have none
 RECORD = "record.json"  # of an archive
 # All kinds, and the name whose import registers each.
 KINDS = {
@@ -44,6 +43,7 @@ _OPENS = (
     "ra.load opens networks, estimators, laws, dynamics, certificates, histories and checkpoints"
 )
 _DATE = (1980, 1, 1, 0, 0, 0)  # of all entries of an archive: equal objects make equal files
+_ENCRYPTED = 1  # the bit of an archive's entry that says so
 _LONGEST = 10**8  # bytes of the header of a safetensors file, by its specification
 
 
@@ -60,12 +60,14 @@ class Found:
         header: its kind, version and library.
         content: the rest of the JSON; of a safetensors file, the rest of its metadata.
         data: the bytes of a safetensors file.
+        altered: whether the content is not the one that was written.
     """
 
     source: str
     header: dict[str, Any]
     content: dict[str, Any]
     data: bytes = b""
+    altered: bool = False
 
     @property
     def kind(self) -> str:
@@ -177,7 +179,7 @@ def open_file(path: str | os.PathLike[str], kind: str | None = None) -> Found:
         raise IsADirectoryError(f"{path} is a folder; {_folder(path)}")
     if not path.exists():
         raise FileNotFoundError(f"no file at {path}")
-    return opened(path.read_bytes(), str(path), kind)
+    return opened(read_whole(path), str(path), kind)
 
 
 def opened(data: bytes, source: str, kind: str | None = None) -> Found:
@@ -185,7 +187,12 @@ def opened(data: bytes, source: str, kind: str | None = None) -> Found:
     if not data:
         raise FileError(f"{source} is damaged: it is empty")
     for reads in (_open_archive, _open_tensors, _open_text):
-        found = reads(data, source, kind)
+        try:
+            found = reads(data, source, kind)
+        except FileError:
+            raise
+        except Exception as error:  # whatever a damaged file can lead to
+            raise damaged(source, error) from error
         if found is not None:
             return found
     guess, certain = _guess(data)
@@ -195,11 +202,22 @@ def opened(data: bytes, source: str, kind: str | None = None) -> Found:
 def built(found: Found) -> Any:
     """Return the object that a file holds."""
     try:
-        return _REGISTERED[found.kind].read(found)
+        result = _REGISTERED[found.kind].read(found)
     except FileError:
         raise
     except Exception as error:  # whatever a damaged file can lead to
-        raise FileError(f"{found.source} is damaged: {_words(error)}") from error
+        raise damaged(found.source, error) from error
+    check_unaltered(found)
+    return result
+
+
+def check_unaltered(found: Found) -> None:
+    """Raise if the content of a file is not the one that was written."""
+    if found.altered:
+        raise FileError(
+            f"{found.source} is damaged: its content does not have the {CHECKSUM} that was written "
+            f"with it; if it was changed on purpose, take the entry {CHECKSUM!r} out"
+        )
 
 
 # -- the header
@@ -261,7 +279,16 @@ def _known(kind: str) -> Kind:
 
 
 def _body(content: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in content.items() if key not in HEADER}
+    return {key: value for key, value in content.items() if key not in (*HEADER, CHECKSUM)}
+
+
+def checksum(content: Any, parts: Iterable[bytes] = ()) -> str:
+    """Return the SHA-256 of values that JSON can hold, in whatever order, and of bytes."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    digest = hashlib.sha256(text.encode())
+    for part in parts:
+        digest.update(hashlib.sha256(part).digest())
+    return digest.hexdigest()
 
 
 # -- JSON text
@@ -269,7 +296,8 @@ def _body(content: Mapping[str, Any]) -> dict[str, Any]:
 
 def to_text(kind: str, content: Mapping[str, Any], indent: int | None = 1) -> str:
     """Return a record as JSON for people and other programs; see `codec` for its numbers."""
-    whole = {**header(kind), **Writer(plain=True).write(dict(content), f"the {kind}")}
+    body = Writer(plain=True).write(dict(content), f"the {kind}")
+    whole = {**header(kind), CHECKSUM: checksum(body), **body}
     return json.dumps(whole, allow_nan=False, ensure_ascii=False, indent=indent)
 
 
@@ -283,15 +311,16 @@ def _open_text(data: bytes, source: str, kind: str | None) -> Found | None:
             raise FileError(f"{source} is damaged: not JSON any more ({error})") from error
         guess = f"it is not JSON either ({error})"
         raise _foreign(source, kind, guess, perhaps_damaged=True) from error
-    return _decoded(content, [], source, kind, "it is JSON of something else")
+    return _decoded(content, {}, source, kind, "it is JSON of something else")
 
 
-def _decoded(content: Any, arrays: list[Array], source: str, kind: str | None, guess: str) -> Found:
-    found = check_header(content, source, kind, guess)
-    try:
-        return Found(source, found, Reader(arrays).read(_body(content)))
-    except Exception as error:  # whatever a damaged file can lead to
-        raise FileError(f"{source} is damaged: {_words(error)}") from error
+def _decoded(
+    content: Any, arrays: Mapping[str, bytes], source: str, kind: str | None, guess: str
+) -> Found:
+    found, body = check_header(content, source, kind, guess), _body(content)
+    values = Reader([array_of(data) for data in arrays.values()]).read(body)
+    altered = CHECKSUM in content and content[CHECKSUM] != checksum(body, arrays.values())
+    return Found(source, found, values, altered=altered)
 
 
 # -- archives: JSON, and the arrays that it refers to
@@ -300,14 +329,14 @@ def _decoded(content: Any, arrays: list[Array], source: str, kind: str | None, g
 def to_archive(kind: str, content: Mapping[str, Any], where: str) -> bytes:
     """Return a record with arrays as the content of a file; `where` is its name in an error."""
     writer = Writer()
-    whole = {**header(kind), **writer.write(dict(content), where)}
+    body = writer.write(dict(content), where)
+    arrays = [array_file(array) for array in writer.arrays]
+    whole = {**header(kind), CHECKSUM: checksum(body, arrays), **body}
     result = io.BytesIO()
     with zipfile.ZipFile(result, "w") as archive:
         archive.writestr(zipfile.ZipInfo(RECORD, _DATE), json.dumps(whole, allow_nan=False))
-        for at, array in enumerate(writer.arrays):
-            one = io.BytesIO()
-            np.lib.format.write_array(one, np.asarray(array), allow_pickle=False)
-            archive.writestr(zipfile.ZipInfo(f"{at}.npy", _DATE), one.getvalue())
+        for at, data in enumerate(arrays):
+            archive.writestr(zipfile.ZipInfo(f"{at}.npy", _DATE), data)
     return result.getvalue()
 
 
@@ -319,8 +348,9 @@ def _open_archive(data: bytes, source: str, kind: str | None) -> Found | None:
             names = archive.namelist()
             if RECORD not in names:
                 raise _foreign(source, kind, _archive_guess(names))
-            content = json.loads(archive.read(RECORD))
-            arrays = list(_arrays(archive, names))
+            content = json.loads(_member(archive, RECORD))
+            count = sum(name.endswith(".npy") for name in names)
+            arrays = {name: _member(archive, name) for name in map("{}.npy".format, range(count))}
     except FileError:
         raise
     except Exception as error:  # zipfile raises whatever it meets in a broken file
@@ -331,9 +361,12 @@ def _open_archive(data: bytes, source: str, kind: str | None) -> Found | None:
     return _decoded(content, arrays, source, kind, "it is an archive of something else")
 
 
-def _arrays(archive: zipfile.ZipFile, names: list[str]) -> Iterator[Array]:
-    for at in range(sum(name.endswith(".npy") for name in names)):
-        yield np.lib.format.read_array(io.BytesIO(archive.read(f"{at}.npy")), allow_pickle=False)
+def _member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Return a member; ours are not packed, so that none is larger than the file."""
+    info = archive.getinfo(name)
+    if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & _ENCRYPTED:
+        raise ValueError(f"its {name} is packed or encrypted, as rational_anova does not write it")
+    return archive.read(info)
 
 
 # -- safetensors
@@ -351,11 +384,25 @@ def _open_tensors(data: bytes, source: str, kind: str | None) -> Found | None:
     try:
         if size > len(data) - 8:
             raise ValueError("it ends within its header")
-        content = json.loads(data[8 : 8 + size]).get("__metadata__")
-    except (ValueError, RecursionError) as error:
+        content = dict(json.loads(data[8 : 8 + size])).get("__metadata__")
+    except (ValueError, TypeError, RecursionError) as error:
         raise FileError(f"{source} is a damaged safetensors file: {error}") from error
     found = check_header(content, source, kind, "it is a safetensors file of something else")
-    return Found(source, found, _body(content), data)
+    assert content is not None, "what has a header is there"
+    body = _body(content)
+    altered = CHECKSUM in content and content[CHECKSUM] != checksum(body, tensor_parts(data))
+    return Found(source, found, body, data, altered)
+
+
+def tensor_parts(data: bytes) -> Iterator[bytes]:
+    """Yield what a safetensors file says of its tensors and their bytes, in order of names."""
+    start = 8 + int.from_bytes(data[:8], "little")
+    entries = json.loads(data[8:start])
+    for name in sorted(entries.keys() - {"__metadata__"}):
+        entry = entries[name]
+        low, high = entry["data_offsets"]
+        yield json.dumps([name, entry["dtype"], entry["shape"]]).encode()
+        yield data[start + low : start + high]
 
 
 # -- messages
@@ -417,5 +464,7 @@ def _a(kind: str) -> str:
     return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
-def _words(error: Exception) -> str:
-    return repr(error) if isinstance(error, KeyError) else str(error)
+def damaged(source: object, error: Exception) -> FileError:
+    """Return the error of a file that led to another one."""
+    known = isinstance(error, ValueError | TypeError) and str(error)
+    return FileError(f"{source} is damaged: {str(error) if known else repr(error):.300}")

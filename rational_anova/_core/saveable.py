@@ -9,9 +9,11 @@ import functools
 import importlib
 import inspect
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as from_bytes
@@ -24,6 +26,7 @@ from .records import FileError, Found
 
 _ARGUMENTS = "_arguments"  # where an instance remembers how it was built
 _SETTLED = {"init": "base", "noise": 0.0}
+WEIGHTS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 _CLASSES: dict[str, type[nn.Module]] = {}
 _HOMES = ("rational_anova.units", "rational_anova.networks")  # whose names are classes in files
 M = TypeVar("M", bound=type[nn.Module])
@@ -129,14 +132,16 @@ def _write(model: nn.Module) -> bytes:
     # Copies, because tied weights may not share memory in the file.
     tensors = {key: tensor.detach().clone() for key, tensor in model.state_dict().items()}
     fields = {"class": said["class"], "arguments": json.dumps(said["arguments"], allow_nan=False)}
-    return _settled_order(to_bytes(tensors, metadata=records.to_metadata("network", fields)))
+    data = to_bytes(tensors, metadata={})
+    fields[records.CHECKSUM] = records.checksum(fields, records.tensor_parts(data))
+    return _with_metadata(data, records.to_metadata("network", fields))
 
 
-def _settled_order(data: bytes) -> bytes:
-    """Sort the metadata, which safetensors writes in any order: equal models make equal files."""
+def _with_metadata(data: bytes, metadata: dict[str, str]) -> bytes:
+    """Add metadata in order, where safetensors writes it in any: equal models make equal files."""
     end = 8 + int.from_bytes(data[:8], "little")
-    header = json.loads(data[8:end])
-    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    header = {"__metadata__": dict(sorted(metadata.items())), **json.loads(data[8:end])}
+    header["__metadata__"] = dict(sorted(metadata.items()))
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # what follows is aligned
     return len(text).to_bytes(8, "little") + text + data[end:]
@@ -153,6 +158,7 @@ def _read(found: Found) -> nn.Module:
 
 def _fill(found: Found, model: nn.Module) -> nn.Module:
     fresh, tensors = _opened(found)
+    records.check_unaltered(found)
     _check_same(fresh, model, found.source)
     if any(tensor.is_meta for tensor in model.state_dict().values()):
         raise ValueError("the model is on the meta device: call its to_empty(device=...) first")
@@ -173,10 +179,20 @@ def _opened(found: Found) -> tuple[nn.Module, dict[str, Tensor]]:
     except (KeyError, ValueError) as error:
         raise FileError(f"{source} is damaged: cannot build its {name}: {error!r}") from error
     fresh = build(name, arguments, source)
-    wrong = differences(fresh.state_dict(), tensors)
+    wrong = differences(fresh.state_dict(), tensors) or _odd_types(fresh.state_dict(), tensors)
     if wrong:
         raise FileError(f"{source} is damaged: weights and architecture do not fit: {wrong}")
     return fresh, tensors
+
+
+def _odd_types(expected: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> str:
+    """Name a tensor whose numbers cannot stand for those of the model; empty if there is none."""
+    for name, tensor in found.items():
+        wanted = expected[name].dtype
+        fine = tensor.dtype in WEIGHTS if wanted.is_floating_point else tensor.dtype == wanted
+        if not fine:
+            return f"{name} is of {tensor.dtype}, not of {wanted}"
+    return ""
 
 
 records.register("network", nn.Module, _write, _read, _fill)
@@ -190,10 +206,14 @@ def _tensor_parts(value: Tensor) -> dict[str, Any]:
 
 
 def _tensor(parts: dict[str, Any]) -> Tensor:
-    dtype = getattr(torch, parts["dtype"])
-    result = torch.empty(parts["shape"], dtype=dtype)
-    result.reshape(-1).view(torch.uint8).numpy()[:] = parts["bytes"]
-    return result
+    dtype = getattr(torch, parts["dtype"], None)
+    if not isinstance(dtype, torch.dtype):
+        raise ValueError(f"a tensor has the unknown dtype {parts['dtype']!r:.60}")
+    held, shape = np.asarray(parts["bytes"]), parts["shape"]
+    if held.dtype != np.uint8 or math.prod(shape) * dtype.itemsize != held.size:
+        raise ValueError(f"a tensor says it is {shape} of {dtype}, and has {held.size:,} bytes")
+    flat = torch.from_numpy(held.reshape(-1).copy())
+    return flat.view(dtype).reshape(shape) if held.size else torch.empty(shape, dtype=dtype)
 
 
 codec.register(Tensor, _tensor_parts, _tensor)

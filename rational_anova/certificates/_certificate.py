@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import records
+from .._core.fields import made
 from ..proofs import Pair
 from ._layer_bounds import Layer
 from ._monotone import Monotone
@@ -25,17 +26,17 @@ if TYPE_CHECKING:
 def _arguments(content: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a `Certificate` from the content of its file."""
     read = {key: _tuples(value) for key, value in content.items()}
-    units = [{**unit, "theorem": Theorem(**unit["theorem"])} for unit in read.pop("units")]
+    units = [{**unit, "theorem": made(Theorem, unit["theorem"])} for unit in read.pop("units")]
     return {
         **{key: value for key, value in read.items() if key != "gap"},
-        "monotone": tuple(Monotone(**entry) for entry in read["monotone"]),
-        "layers": tuple(Layer(**entry) for entry in read["layers"]),
+        "monotone": tuple(made(Monotone, entry) for entry in read["monotone"]),
+        "layers": tuple(made(Layer, entry) for entry in read["layers"]),
         "units": tuple(_filled(UnitCertificate, unit) for unit in units),
     }
 
 
 def _filled(kind: Any, entry: dict[str, Any]) -> Any:
-    return kind(**{field.name: entry[field.name] for field in fields(kind)})
+    return made(kind, {field.name: entry[field.name] for field in fields(kind)})
 
 
 def _tuples(value: Any) -> Any:
@@ -286,9 +287,15 @@ class Certificate:
         )
 
 
+def _read(found: records.Found) -> Certificate:
+    certificate = made(Certificate, _arguments(found.content))
+    certificate.summary()  # inputs and outputs that are named must be there
+    return certificate
+
+
 records.register(
     "certificate",
     Certificate,
     write=lambda certificate: f"{certificate.to_json(indent=1)}\n".encode(),
-    read=lambda found: Certificate(**_arguments(found.content)),
+    read=_read,
 )

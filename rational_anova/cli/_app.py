@@ -13,7 +13,7 @@ import typer
 
 from .. import __version__
 from ._certify import certify
-from ._console import EXIT_CODES, Commands, console
+from ._console import EXIT_CODES, Commands, console, in_table
 from ._fit import fit
 from ._options import check_outputs, check_picture
 from ._predict import predict
@@ -82,7 +82,6 @@ def budget(
     """Find the architecture of each family whose parameter count is nearest to a number."""
     import warnings
 
-    from rich.markup import escape
     from rich.table import Table
 
     from .. import budgets
@@ -97,7 +96,7 @@ def budget(
             except ValueError as error:
                 if family:
                     raise
-                table.add_row(name, f"[dim]{escape(str(error))}[/]", "", "")
+                table.add_row(name, f"[dim]{in_table(str(error))}[/]", "", "")
                 continue
             table.add_row(name, found.summary, f"{found.parameters:,}", f"{found.error:.3%}")
     out = console()

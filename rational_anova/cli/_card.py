@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._core.display import code, line, markdown
+
 _PACKAGES = ("rational-anova", "scikit-learn", "numpy", "pandas")
 _LEVELS = 8  # of a category that are shown
 
@@ -55,15 +57,16 @@ class Facts:
 def card(facts: Facts, model: Any, frame: pd.DataFrame) -> str:
     """Return the card as Markdown."""
     blocks = [
-        f"# Model of {facts.target}",
+        f"# Model of {markdown(facts.target)}",
         f"A `{type(model).__name__}`: a sum of effects of one or two inputs, made of rational "
         f"functions.{_link(model)}",
         "## Data",
-        f"`{facts.table}`: {facts.rows} rows, {frame.shape[1]} inputs.",
-        *(f"Note: {note}." for note in facts.notes),
+        f"{code(facts.table)}: {facts.rows} rows, {frame.shape[1]} inputs.",
+        *(f"Note: {markdown(note)}." for note in facts.notes),
         _table(("input", "kind", "gaps", "range or levels"), _inputs(model, frame)),
         "## Task",
-        f"{facts.task.capitalize()} of `{facts.target}`: {facts.why}.{_classes(model)}",
+        f"{facts.task.capitalize()} of {code(facts.target)}: {markdown(facts.why)}."
+        f"{_classes(model)}",
         "## Error on rows held out",
         *_errors(facts),
         "## Effects",
@@ -74,7 +77,7 @@ def card(facts: Facts, model: Any, frame: pd.DataFrame) -> str:
         "\n".join(f"- {limit}" for limit in _limits(facts)),
         "## Origin",
         f"Made on {datetime.date.today().isoformat()} in {facts.seconds:.1f} s with\n\n"
-        f"    {facts.command}",
+        f"    {line(facts.command)}",
         _table(("package", "version"), [(name, metadata.version(name)) for name in _PACKAGES]
                + [("python", platform.python_version())]),
     ]  # fmt: skip
@@ -93,10 +96,11 @@ def number(value: float) -> str:
 
 def _table(head: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
     def row(cells: Iterable[Any]) -> str:
-        return "| " + " | ".join(" ".join(str(c).split()).replace("|", "\\|") for c in cells) + " |"
+        return "| " + " | ".join(markdown(" ".join(str(c).split())) for c in cells) + " |"
 
     names = list(head)
-    return "\n".join([row(names), row("---" for _ in names), *map(row, lines)])
+    rule = "| " + " | ".join("---" for _ in names) + " |"
+    return "\n".join([row(names), rule, *map(row, lines)])
 
 
 def _link(model: Any) -> str:
@@ -108,7 +112,7 @@ def _link(model: Any) -> str:
 
 def _classes(model: Any) -> str:
     classes = getattr(model, "classes_", None)
-    return "" if classes is None else f" Classes: {', '.join(f'`{c}`' for c in classes)}."
+    return "" if classes is None else f" Classes: {', '.join(code(str(c)) for c in classes)}."
 
 
 def _errors(facts: Facts) -> list[str]:
@@ -156,6 +160,6 @@ def _limits(facts: Facts) -> list[str]:
         "effects; a missing category is a level like others.",
         "Effects describe the table; they are not causes. Inputs that go together share what they "
         "explain.",
-        f"New rows are assumed to come from where `{facts.table}` came from; the error above is "
-        "for such rows.",
+        f"New rows are assumed to come from where {code(facts.table)} came from; the error above "
+        "is for such rows.",
     ]

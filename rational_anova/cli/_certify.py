@@ -62,11 +62,13 @@ def certify(
         complain("pole", str(error))
         raise typer.Exit(NOTHING) from error
     shown = console(quiet)
-    say(shown, found.summary())
-    if out is not None:
-        found.save(out)
-    if plot is not None:
-        write_figure(plot, found.plot())
+    try:
+        if out is not None:
+            found.save(out)
+        if plot is not None:
+            write_figure(plot, found.plot())
+    finally:  # a full disk takes the files, not the proof
+        say(shown, found.summary())
     for kind, file in (("certificate", out), ("plot", plot)):
         if file is not None:
             say(shown, f"{kind}: {file}")

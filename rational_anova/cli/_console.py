@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -12,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperGroup
+
+from .._core.display import line, visible
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -35,6 +39,7 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
+        _print_anything()
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -46,6 +51,13 @@ class Commands(TyperGroup):
                 traceback.print_exception(error)
             code = _explain(error)
             raise typer.Exit(code) from error
+
+
+def _print_anything() -> None:
+    """Let a terminal that is not in UTF-8 show what it lacks as \\xe9: no result is lost to it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _explain(error: BaseException) -> int:
@@ -68,10 +80,9 @@ def _explain(error: BaseException) -> int:
 def complain(word: str, text: str) -> None:
     """Print a line on the error stream, whatever the text has in it."""
     from rich.console import Console
-    from rich.markup import escape
 
     Console(stderr=True, soft_wrap=True).print(
-        f"[bold red]{word}:[/] {escape(' '.join(text.split()))}", highlight=False
+        f"[bold red]{word}:[/] {in_table(' '.join(text.split()))}", highlight=False
     )
 
 
@@ -83,8 +94,15 @@ def console(quiet: bool = False) -> Console:
 
 
 def say(out: Console, text: str, style: str | None = None) -> None:
-    """Print text as it is."""
-    out.print(text, style=style, highlight=False, markup=False)
+    """Print text as it is; what a terminal would act on is written out."""
+    out.print(visible(text), style=style, highlight=False, markup=False)
+
+
+def in_table(text: str) -> str:
+    """Return text as a cell of a table of rich, or as a part of its markup."""
+    from rich.markup import escape
+
+    return escape(line(text))
 
 
 @contextlib.contextmanager
@@ -99,7 +117,6 @@ def spinner(quiet: bool = False) -> Iterator[Callable[..., None] | None]:
         yield None
         return
     from rich.console import Console
-    from rich.markup import escape
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
@@ -110,7 +127,7 @@ def spinner(quiet: bool = False) -> Iterator[Callable[..., None] | None]:
 
         def show(stage: object, left: float | None = None) -> None:
             until = None if left is None else time.monotonic() + left
-            bar.update(task, description=escape(str(stage)), until=until)
+            bar.update(task, description=in_table(str(stage)), until=until)
 
         yield show
 

@@ -36,11 +36,11 @@ def run_demo(console: Console, picture: Path, report: Path) -> None:
     )
     with watching() as callbacks:
         law = replace(discover(table, "P", callbacks=callbacks), units=_UNITS)
-    say(f"\n{law.summary()}\n")
-    say(f"The table was made with P = {_TRUTH}, then the noise.")
     _draw(law, table, picture)
     notes = ["Made with the van der Waals law of carbon dioxide; the noise is 0.5% of the spread."]
     write_report(law, report, table, "P", notes)
+    say(f"\n{law.summary()}\n")
+    say(f"The table was made with P = {_TRUTH}, then the noise.")
     say(f"picture: {picture}\nreport: {report}")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._console import console, say, spinner
+from ._console import console, in_table, say, spinner
 from ._options import Exclude, Inputs, Quiet, Seed, TablePath, Target, Where, check_outputs
 
 if TYPE_CHECKING:
@@ -88,9 +88,11 @@ def fit(
         time.monotonic() - start, notes, command(path, options),
     )  # fmt: skip
     shown = console(quiet)
-    _print(shown, facts, fitted)
-    fitted.save(out)
-    write_whole(beside, card(facts, fitted, frame).encode())
+    try:
+        fitted.save(out)
+        write_whole(beside, card(facts, fitted, frame).encode())
+    finally:  # a full disk takes the files, not the figures
+        _print(shown, facts, fitted)
     say(shown, f"model: {out}\ncard: {beside}")
 
 
@@ -135,7 +137,6 @@ def _fitted(
 
 
 def _print(out: Console, facts: Facts, model: Any) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
     from ._card import effects_of, number
@@ -157,7 +158,7 @@ def _print(out: Console, facts: Facts, model: Any) -> None:
     table = Table("effect", "share", title="effects")
     table.columns[1].justify = "right"
     for name, share, _ in shown[:_TOP]:
-        table.add_row(escape(name), f"{share:.1%}")
+        table.add_row(in_table(name), f"{share:.1%}")
     out.print(table)
     if len(shown) > _TOP:
         line("", f"and {len(shown) - _TOP} more, in the card")

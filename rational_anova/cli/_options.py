@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from .._core.files import check_regular
+
 TablePath = Annotated[
     Path, typer.Argument(metavar="TABLE", help="A table: CSV, TSV or Parquet, also in gzip.")
 ]
@@ -43,24 +45,32 @@ def check_outputs(*paths: Path | None, inputs: Sequence[Path | None] = ()) -> No
         paths: files to write; no two may be the same.
         inputs: files that are read, none of which may be written over.
     """
-    read = {path.resolve() for path in inputs if path is not None}
-    written: set[Path] = set()
+    read = {_identity(path) for path in inputs if path is not None}
+    written: set[object] = set()
     for path in paths:
         if path is None:
             continue
-        if path.is_dir():
-            raise IsADirectoryError(f"cannot write {path}: it is a folder; name a file in it")
+        check_regular(path, "write")
         folder = next(parent for parent in path.absolute().parents if parent.exists())
         if not folder.is_dir():
             raise NotADirectoryError(f"cannot write {path}: {folder} is a file, not a folder")
         if not os.access(folder, os.W_OK):
             raise PermissionError(f"cannot write {path}: no right to write in {folder}")
-        own = path.resolve()
+        own = _identity(path)
         if own in read:
             raise ValueError(f"cannot write {path}: it is read, too; name another file")
         if own in written:
             raise ValueError(f"cannot write {path} twice; name another file for one of them")
         written.add(own)
+
+
+def _identity(path: Path) -> object:
+    """Return what two names of one file share, links included."""
+    try:
+        found = path.stat()
+    except OSError:
+        return path.resolve()
+    return found.st_dev, found.st_ino
 
 
 def check_picture(path: Path | None) -> None:

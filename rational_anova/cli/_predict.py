@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._core.display import cell
 from ._options import Exclude, Inputs, TablePath, Where, check_outputs
 
 if TYPE_CHECKING:
@@ -39,11 +40,11 @@ def predict(
     found = load_kind(model, "estimator")
     chosen = read_chosen(path, None, inputs, exclude, where)
     result = predictions(found, as_fitted(chosen.frame[chosen.inputs], found), proba, std, explain)
-    text = result.to_csv(index=False)
+    content = for_spreadsheets(result).to_csv(index=False).encode()
     if out is not None:
-        write_whole(out, text.encode())
+        write_whole(out, content)
     else:
-        typer.echo(text, nl=False)
+        typer.echo(content, nl=False)  # in UTF-8, whatever the terminal takes
 
 
 def predictions(
@@ -76,6 +77,14 @@ def predictions(
     parts.columns = [f"effect: {_flat(name)}" for name in parts.columns]
     parts.index = frame.index
     return pd.concat([result, parts], axis=1)
+
+
+def for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of which no cell and no name is a formula to a spreadsheet."""
+    from pandas.api.types import is_numeric_dtype
+
+    safe = frame.apply(lambda column: column if is_numeric_dtype(column) else column.map(cell))
+    return safe.set_axis([cell(name) for name in frame.columns], axis=1)
 
 
 def _flat(name: Any) -> str:

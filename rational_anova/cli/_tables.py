@@ -11,6 +11,7 @@ import pandas as pd
 
 from .._core.checks import choice
 from ..tables import (
+    NOTES,
     as_dates,
     as_text,
     read_table,
@@ -117,7 +118,7 @@ def read_inputs(
         raise ValueError(f"the table has no column but the target {target!r} to predict it from")
     texts = known(category, inputs, "--category")
     dates = known(date, inputs, "--date")
-    notes = []
+    notes = list(frame.attrs.get(NOTES, ()))
     gaps = frame[target].isna()
     if gaps.all():
         raise ValueError(f"the target {target!r} is missing in all rows")

@@ -11,10 +11,11 @@ import numpy as np
 
 from .._core import checks as check
 from .._core.callbacks import Callback, checked, entered
-from ..tables import Table, prepare
+from ..tables import Table, prepare, screened
 from ._assemble import provenance
 from ._grouped import discovered_groups
 from ._run import Options
+from ._thresholds import MOST_COLUMNS
 from ._weighing import discovered
 from .catalogue import catalogue, read_forms
 from .fitting import LOSSES, MODELS
@@ -118,6 +119,11 @@ def discover(
     check.choice(noise_model, ("auto", *MODELS[:-1]), "noise_model")
     table = prepare(X, y, names, target, constants, sigma=sigma, x_sigma=x_sigma, by=by)
     _check_options(table, positive, periodic, without, noise)
+    if units is None:
+        named = {*positive, *periodic, *(limits or ()), *(shape or ())}
+        if template is not None:
+            named |= set(table.names.columns)
+        table = screened(table, MOST_COLUMNS, named & set(table.names.columns))
     atoms = _functions(functions, without)
     if noise is not None and table.sigma is None:
         spread = float(np.std(table.y)) or 1.0

@@ -22,6 +22,9 @@ SEARCHED_ROWS = 3000  # that the search looks at
 FITTED_ROWS = 20000  # that the numbers of the law are fitted to
 FEW_ROWS = 40  # below, many laws fit as well, so that all stages are looked at
 
+# -- columns
+MOST_COLUMNS = 30  # that are searched in, unless the user names more
+
 # -- the surrogate, a sum of Chebyshev polynomials
 DEGREES = {1: 60, 2: 28}  # the highest degree for one and for two variables ...
 MORE_DEGREES = 24  # ... and for more

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
 import io
-import pickle
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from .._core.files import gunzip
 from . import _published as known
 from ._files import BadFile, Known, check_digest, decoded, find, missing, read_verified
+from ._pickles import read_batch
 from ._published import MOSAIC_LABELS, MOSAICS, Batches
 
 _UNSIGNED = 0x08  # the third byte of the magic number: 8-bit values
@@ -50,21 +49,13 @@ def unzipped(path: Path | str, content: bytes) -> bytes:
     if content[:2] != b"\x1f\x8b":
         return content
     try:
-        return gzip.decompress(content)
-    except (EOFError, OSError, zlib.error) as error:
+        return gunzip(content)
+    except ValueError as error:
         raise BadFile(path, f"is no whole gzip file ({error})") from error
 
 
 SIZE = 32
 _PIXELS = 3 * SIZE * SIZE
-# All that an array needs of numpy; numpy 2 calls one module by another name.
-_ARRAYS = {
-    ("numpy.core.multiarray", "_reconstruct"),
-    ("numpy._core.multiarray", "_reconstruct"),
-    ("numpy", "ndarray"),
-    ("numpy", "dtype"),
-}
-
 Part = tuple[np.ndarray, np.ndarray]  # images (N, C, H, W), labels (N,)
 
 
@@ -118,26 +109,14 @@ def _bytes(path: Path | str, content: bytes, labels: int) -> Part:
     return rows[:, labels:].reshape(-1, 3, SIZE, SIZE), rows[:, labels - 1]
 
 
-class _ArraysOnly(pickle.Unpickler):
-    """Reads lists, dictionaries and numpy's arrays; whatever else a pickle names is refused."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _ARRAYS:
-            raise pickle.UnpicklingError(f"it asks for {module}.{name}")
-        if name == "_reconstruct":
-            return np.ndarray.__reduce__(np.empty(0))[0]
-        return super().find_class(module, name)
-
-
 def _batch(path: Path | str, content: bytes, key: str) -> Part:
     try:
-        batch = _ArraysOnly(io.BytesIO(content), encoding="bytes").load()
-        data, labels = np.asarray(batch[b"data"]), np.asarray(batch[key.encode()])
-    except (KeyError, TypeError, ValueError, EOFError, IndexError, pickle.UnpicklingError) as error:
-        raise BadFile(path, f"is no batch of images with {key} ({error!r})") from error
-    if data.dtype != np.uint8 or data.shape != (len(labels), _PIXELS):
+        data, labels = read_batch(content, key.encode())
+    except ValueError as error:
+        raise BadFile(path, f"is no batch of images with {key} ({error})") from error
+    if data.shape != (len(labels), _PIXELS):
         raise BadFile(path, f"holds {len(labels)} labels and data {data.dtype} {data.shape}")
-    return data.reshape(-1, 3, SIZE, SIZE), labels
+    return data.reshape(-1, 3, SIZE, SIZE), np.array(labels, np.int64)
 
 
 def read_mosaics(split: str, folders: list[Path], verify: bool) -> Part | None:

@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from .._core.files import cache_folder
+from .._core.files import cache_folder, foreign
 
 SOURCE = Path(__file__).parent / "source"
 # Never -ffast-math: linked in, it turns off subnormal numbers for the whole process.
@@ -99,18 +99,24 @@ def _processor() -> str:
 
 
 def _find(folder: Path, stem: str) -> Path | None:
-    """Return a library whose content is what its name says: loading part of one is fatal."""
+    """Return a library that nobody else can have written, and that is whole by its checksum."""
     try:
-        for path in sorted(folder.glob(f"{stem}-*.so")):
-            if path.stem.rpartition("-")[2] == _digest(path.read_bytes()):
+        for path in sorted(folder.glob(f"{stem}-*.so")) if not _foreign(folder) else ():
+            whole = path.stem.rpartition("-")[2] == _digest(path.read_bytes())
+            if whole and not foreign(path):
                 return path
     except OSError:  # a folder that cannot be searched, a name that is too long: `_compile` says so
         pass
     return None
 
 
+def _foreign(folder: Path) -> str:
+    """Return why libraries in a folder are not to be loaded; empty if they are."""
+    return foreign(folder) if folder.exists() else ""
+
+
 def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:16]
+    return hashlib.sha256(content).hexdigest()[:32]
 
 
 def _compile(
@@ -118,7 +124,12 @@ def _compile(
 ) -> Path:
     """Build with the first options that the compiler takes."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if why := _foreign(folder):
+            raise Unavailable(
+                f"{why}, and a library in it could be anybody's; set RAN_CACHE to a folder that "
+                "is yours alone, or take the rights of others away (chmod go-w)"
+            )
         handle, name = tempfile.mkstemp(dir=folder, suffix=".tmp")
     except OSError as error:
         raise Unavailable(

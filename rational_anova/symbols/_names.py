@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -167,7 +167,12 @@ class Names:
                 written[symbol] = _in_latex(column or symbol.name)
         return written
 
-    def parse(self, text: str, extra: Sequence[str] = ()) -> sp.Expr:
+    def parse(
+        self,
+        text: str,
+        extra: Sequence[str] = (),
+        values: Mapping[str, float] | None = None,
+    ) -> sp.Expr:
         """Read a formula as `str` writes it.
 
         Nothing is evaluated but arithmetic and functions that sympy knows, so that text from
@@ -176,9 +181,10 @@ class Names:
         Args:
             text: the formula, in the symbols of the columns and the parameters c0, c1, ...
             extra: further names that may occur, such as those of known constants.
+            values: of names that numbers will be put in for; see `symbols.parse`.
         """
         symbols = {symbol.name: symbol for symbol in self.symbols}
-        return parse(text, {**{name: sp.Symbol(name) for name in extra}, **symbols})
+        return parse(text, {**{name: sp.Symbol(name) for name in extra}, **symbols}, values)
 
     def original(self, symbol: sp.Symbol | str) -> str:
         """Return the name of the column that a symbol stands for."""

@@ -10,6 +10,8 @@ from typing import Any
 
 import sympy as sp
 
+from ._sizes import check_sizes
+
 _ELEMENTARY = (
     "Abs Max Min abs max min sign sqrt cbrt exp log ln floor ceiling sin cos tan cot sec csc asin "
     "acos atan acot asec acsc atan2 sinh cosh tanh coth asinh acosh atanh acoth erf erfc "
@@ -36,16 +38,24 @@ _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 _ARITHMETIC = (
     ast.Name, ast.Load, ast.Constant, ast.BinOp, ast.UnaryOp, ast.UAdd, ast.USub, *_OPERATORS,
 )  # fmt: skip
-_MOST = 10_000  # largest exponent of a number: 9**9**9 would fill the memory
 
 
-def parse(text: str, symbols: Mapping[str, sp.Symbol]) -> sp.Expr:
-    """Read a formula in the given symbols, and in c0, c1, ... as parameters."""
+def parse(
+    text: str, symbols: Mapping[str, sp.Symbol], values: Mapping[str, float] | None = None
+) -> sp.Expr:
+    """Read a formula in the given symbols, and in c0, c1, ... as parameters.
+
+    Args:
+        text: the formula.
+        symbols: by their names in it.
+        values: of names that numbers will be put in for: these must not become too large, either.
+    """
     if not isinstance(text, str):
         raise TypeError(f"a formula must be text, got {type(text).__name__}")
     line = " ".join(text.split())
     try:
         tree = ast.parse(line, mode="eval")
+        check_sizes(tree.body, line, values or {})
         return _Reader(line, symbols).read(tree.body)
     except (SyntaxError, RecursionError, MemoryError) as error:
         raise ValueError(f"cannot read the formula {_short(line)!r}: {error}") from error
@@ -172,8 +182,6 @@ class _Reader:
         if isinstance(node.op, ast.Div):
             return _times(left, 1 / right)
         if isinstance(node.op, ast.Pow):
-            if left.is_number and right.is_number and not abs(right) <= _MOST:
-                raise ValueError(f"the formula has the power {left}**{right}, which is too large")
             return left**right
         raise ValueError(f"the formula has {ast.unparse(node)!r}; it may have + - * / and **")
 

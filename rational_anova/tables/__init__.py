@@ -1,7 +1,9 @@
 """The only way a table comes in: from a file, a frame, a dict, an array or a tensor."""
 
+from ._arrays import LARGEST as LARGEST
 from ._arrays import Numbers as Numbers
 from ._arrays import as_array as as_array
+from ._arrays import check_range as check_range
 from ._arrays import read_matrix as read_matrix
 from ._arrays import read_target as read_target
 from ._arrays import read_targets as read_targets
@@ -13,6 +15,7 @@ from ._cells import as_dates as as_dates
 from ._cells import as_text as as_text
 from ._cells import numbers as numbers
 from ._cells import typed_columns as typed_columns
+from ._files import NOTES as NOTES
 from ._files import read_table as read_table
 from ._frames import as_column as as_column
 from ._frames import as_frame as as_frame
@@ -23,6 +26,7 @@ from ._names import default_names as default_names
 from ._names import input_names as input_names
 from ._prepare import Table as Table
 from ._prepare import prepare as prepare
+from ._screening import screened as screened
 from ._selection import rows_where as rows_where
 from ._selection import select_columns as select_columns
 from ._tensors import as_tensor as as_tensor

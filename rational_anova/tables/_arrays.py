@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from torch import Tensor
 
+LARGEST = 1e152  # number whose square, and the sum of many of them, is a float64
 Numbers: TypeAlias = "ArrayLike | Tensor | pd.DataFrame | Mapping[str, Any]"
 
 
@@ -178,6 +179,17 @@ def check_finite(values: Array, name: str) -> None:
     if len(bad):
         place = tuple(bad[0].tolist())
         raise not_finite(name, len(bad), float(values[place]), place)
+
+
+def check_range(values: Array, name: str) -> None:
+    """Raise if numbers are all so small, or one is so large, that squares of them have no value."""
+    largest = float(np.max(np.abs(values), initial=0.0, where=~np.isnan(values)))
+    if largest > 0 and not 1 / LARGEST <= largest <= LARGEST:
+        raise ValueError(
+            f"{name} has {largest:g} as its largest size, and must have one between "
+            f"{1 / LARGEST:g} and {LARGEST:g}, else its squares cannot be computed; give it in "
+            "another unit"
+        )
 
 
 def not_finite(name: str, count: int, value: float, place: Sequence[int]) -> ValueError:

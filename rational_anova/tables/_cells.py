@@ -14,6 +14,7 @@ from .._core.types import Array
 if TYPE_CHECKING:
     import pandas as pd
 
+_EXACT = 15  # digits of a whole number that every float64 holds
 _STRAY = 0.1  # share of cells with text that does not make a column text
 _ENCODE = "encode categories and labels as numbers first"
 DAYS = "the days since the first row"
@@ -193,6 +194,8 @@ def _text(value: Any) -> str:
         number = float(text)
     except ValueError:
         return text
+    if text.lstrip("+-").isdecimal() and len(text) > _EXACT:
+        return text  # two numbers of an account are not to be one
     whole = math.isfinite(number) and number == int(number) and abs(number) < 1e15
     return str(int(number)) if whole else repr(number)
 

@@ -23,13 +23,30 @@ if TYPE_CHECKING:
 
 
 def from_tensor(values: Any) -> Any:
-    """Return a tensor as an array, whatever its dtype, device and history; all else as it is."""
+    """Return a tensor as an array, whatever its dtype, device and history; all else as it is.
+
+    Of a masked array, what is masked is missing: nan in an array of numbers, else None.
+    """
+    if isinstance(values, list | tuple) and any(isinstance(v, np.ma.MaskedArray) for v in values):
+        values = np.ma.stack(values)
+    if isinstance(values, np.ma.MaskedArray) and values.dtype.names is None:
+        return _unmasked(values)
     torch = sys.modules.get("torch")  # where nobody has imported it, there are no tensors
     if torch is None or not isinstance(values, torch.Tensor):
         return values
     if values.is_floating_point() and values.dtype not in (torch.float32, torch.float64):
         values = values.double()  # numpy has no bfloat16, and little use for float16
     return values.numpy(force=True)
+
+
+def _unmasked(values: Any) -> Array:
+    if not np.ma.is_masked(values):
+        return np.asarray(values.data)
+    if values.dtype.kind in "mM":
+        return np.asarray(values.filled(np.array("NaT", values.dtype)))
+    if values.dtype.kind in "biuf":
+        return np.asarray(values.astype(np.float64).filled(np.nan))
+    return np.asarray(values.astype(object).filled(None))
 
 
 def as_pandas(values: Any, name: str = "X") -> pd.DataFrame | pd.Series | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,9 @@ import numpy as np
 
 from .._core.checks import choice, real
 from .._core.types import Array
+from ._arrays import check_range
 from ._cells import DAYS, NotNumbers, numbers, split_by
+from ._files import NOTES
 from ._frames import as_frame, split_target
 from ._measurement import Measurement, read_measurement
 
@@ -110,6 +113,7 @@ def prepare(
     frame, chosen = as_frame(X, names)
     index = frame.index
     frame, goal, target, notes = split_target(frame, y, target)
+    notes += [f"{note}." for note in frame.attrs.get(NOTES, ())]
     measured = read_measurement(frame, index, sigma, x_sigma, by, notes)
     frame = frame.drop(columns=measured.columns)
     if needed is not None:
@@ -186,7 +190,7 @@ class _Columns:
         self.notes.append(sentence)
 
     def check_finite(self, columns: Mapping[str, Array]) -> None:
-        """Refuse infinite cells."""
+        """Refuse infinite cells, and numbers at the ends of what float64 can hold."""
         for name, values in columns.items():
             infinite = np.flatnonzero(np.isinf(values))
             if infinite.size:
@@ -194,10 +198,11 @@ class _Columns:
                     f"column {name!r} is infinite in row {infinite[0] + 1}; "
                     "correct the cell or leave the row out"
                 )
+            check_range(values, f"column {name!r}")
 
     def leave_out_copies(self, outcome: Array, target: str) -> None:
         """Leave out columns that are constant, or that say what another column says."""
-        before: dict[str, Array] = {}
+        before: dict[frozenset[int], dict[str, Array]] = defaultdict(dict)
         for name, values in list(self.columns.items()):
             if _is_constant(values):
                 value = f"{values[~np.isnan(values)][0]:.12g}"
@@ -205,12 +210,14 @@ class _Columns:
             elif _affine(values, outcome) == (1.0, 0.0):
                 reason, relation = f"copy of {target}", f"a copy of the target {target}"
             else:
-                for first, others in before.items():
+                ends = frozenset((int(np.nanargmin(values)), int(np.nanargmax(values))))
+                alike = before[ends]  # copies have their ends in the same rows
+                for first, others in alike.items():
                     if found := _affine(values, others):
                         reason, relation = f"copy of {first}", _relation(found, first)
                         break
                 else:
-                    before[name] = values
+                    alike[name] = values
                     continue
             self.leave_out(name, reason, f"{name} was left out: it is {relation} in every row.")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from .._core import checks as check
 from .._core.callbacks import Callback, ProgressBar, checked, stages
 from .._core.types import Array
-from ..tables import as_pandas, check_unique, default_names, from_tensor
+from ..tables import LARGEST, as_pandas, check_unique, default_names, from_tensor
 from ._files import SaveMixin
 from ._fitting import choose_mixture, fit_mixture
 from .deep import Deep, deepen
@@ -69,7 +69,7 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
         table = as_pandas(X)
         if isinstance(table, pd.DataFrame):
             if reset:
-                check_unique(table.columns)
+                _check_names(table.columns)
             validate_data(self, table, reset=reset, skip_check_array=True)
             return _at_least_one(table)
         X = check_array(from_tensor(X), dtype=None, ensure_all_finite=False, estimator=self)
@@ -124,6 +124,7 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weight.any():
             raise ValueError("all sample weights are zero: there is nothing to fit")
+        weight = weight if weight.max() <= LARGEST else weight / weight.max()
         mean = weight[weight > 0].mean()
         if sample_weight is not None and ((weight % 1).any() or mean > REPEATS):
             weight = weight / mean
@@ -167,11 +168,45 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
 
     def _watched(self, callbacks: Sequence[Callback] | None) -> AbstractContextManager[Any]:
         """Enter callbacks, and the lines of `verbose`; gives what the fit calls with its stages."""
-        lines = (ProgressBar(),) if self.verbose else ()
-        return stages((*checked(callbacks), *lines))
+        own: list[Callback] = [ProgressBar()] if self.verbose else []
+        if self.time_limit is not None:
+            limit = check.nonnegative(self.time_limit, "time_limit")
+            own.append(lambda now: now.seconds >= limit)
+        return stages((*checked(callbacks), *own))
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Fit, or stay as it was: half of a new model beside half of an old one answers wrongly."""
+        before = dict(vars(self))
+        try:
+            yield
+        except np.linalg.LinAlgError as error:
+            self._restore(before)
+            raise ValueError(
+                f"the fit broke down ({error}): a column or the target has numbers too far apart; "
+                "give columns in units in which they are near 1"
+            ) from error
+        except BaseException:
+            self._restore(before)
+            raise
+
+    def _restore(self, before: dict[str, Any]) -> None:
+        self.__dict__.clear()
+        self.__dict__.update(before)
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(1 << 31))
+
+
+def _check_names(names: Sequence[Any]) -> None:
+    """Raise if a name is there twice, or if some are text and others are not."""
+    check_unique(names)
+    odd = [name for name in names if not isinstance(name, str)]
+    if 0 < len(odd) < len(names):
+        raise TypeError(
+            f"the column names of X must be all text or all of another kind, got {odd[0]!r} of "
+            f"type {type(odd[0]).__name__} beside text; rename them, as map(str, X.columns) does"
+        )
 
 
 def threads(n_jobs: int | None) -> int | None:

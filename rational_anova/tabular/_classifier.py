@@ -20,6 +20,8 @@ from ._base import RANEstimator, Report
 from ._fitting import learn_features, problem_of
 from .fit import Logistic, Loss, Softmax
 
+_NUMBERS = (int, float, np.integer, np.floating, np.bool_)
+
 
 class RANClassifier(ClassifierMixin, RANEstimator):
     """A Rational ANOVA Network for classes: log odds as a sum of curves and surfaces.
@@ -37,6 +39,8 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         refinements: steps that move the heads, at most.
         random_state: seed of the halves on which pairs are judged, and of the posterior's draws.
         n_jobs: threads of the linear algebra; None leaves them as they are.
+        time_limit: seconds after which no further stage is begun, and only what a model needs is
+            done; None for no limit.
         verbose: show the stages; for more see `callbacks` of `fit`.
 
     Example:
@@ -59,6 +63,7 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         refinements: int = 2,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
+        time_limit: float | None = None,
         verbose: bool = False,
     ) -> None:
         self.depth = depth
@@ -68,6 +73,7 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         self.refinements = refinements
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.time_limit = time_limit
         self.verbose = verbose
 
     def fit(
@@ -87,14 +93,14 @@ class RANClassifier(ClassifierMixin, RANEstimator):
             callbacks: functions that are called with a `training.Progress` as each stage begins;
                 after one has returned True only what a model needs is done.
         """
-        with self._watched(callbacks) as report:
+        with self._whole(), self._watched(callbacks) as report:
             return self._learn(X, y, sample_weight, report)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, report: Report | None) -> RANClassifier:
         if y is None:
             raise ValueError("this estimator requires y to be passed, but the target y is None")
         frame = self._frame(X, reset=True)
-        y = column_or_1d(np.asarray(from_tensor(y)), warn=True)
+        y = _labels(y)
         _no_gaps(y)
         check_classification_targets(y)
         check_consistent_length(frame, y)
@@ -142,6 +148,30 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         """Return the most probable class of each row."""
         best = self.predict_proba(X).argmax(1)
         return self.classes_[best]
+
+
+def _labels(y: Any) -> Array:
+    """Return one class for each row; they must be text, or numbers or booleans."""
+    try:
+        found = np.asarray(from_tensor(y))
+    except ValueError as error:
+        raise ValueError(f"y must have one class for each row: {error}") from error
+    found = column_or_1d(found, warn=True)
+    kinds = {type(one) for one in found} if found.dtype == object else {found.dtype.type}
+    kinds -= {type(None), type(pd.NA), type(pd.NaT)}  # gaps are told of as such
+    text = {kind for kind in kinds if issubclass(kind, str)}
+    numbers = {
+        kind
+        for kind in kinds
+        if issubclass(kind, int | float | np.integer | np.floating | np.bool_)
+    }
+    if kinds - text - numbers or (text and numbers):
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise TypeError(
+            f"y has classes of the type {names}; classes are all text, or all numbers: make them "
+            "text, as [str(one) for one in y]"
+        )
+    return found
 
 
 def _no_gaps(y: Array) -> None:

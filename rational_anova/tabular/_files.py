@@ -89,8 +89,22 @@ def _write(model: Any) -> bytes:
 def _read(found: records.Found) -> Any:
     content = found.content
     model = _class(content["class"], found.source)(**content["parameters"])
-    vars(model).update(content["state"])
+    state = content["state"]
+    hidden = [name for name in state if not name.endswith("_") or name.startswith("_")]
+    if hidden:
+        raise ValueError(f"a fitted {content['class']} has no {hidden[0]!r:.60}")
+    vars(model).update(state)
+    _try(model)
     return model
+
+
+def _try(model: Any) -> None:
+    """Predict a row of gaps, and describe the model: what is damaged cannot."""
+    check_is_fitted(model)
+    names = getattr(model, "feature_names_in_", None)
+    columns = range(model.n_features_in_) if names is None else list(names)
+    model.predict(pd.DataFrame([[None] * len(columns)], columns=columns))
+    model.summary()
 
 
 def _class(name: object, source: str) -> Any:

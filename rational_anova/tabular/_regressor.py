@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from .._core import checks as check
 from .._core.callbacks import Callback
 from .._core.types import Array
-from ..tables import NotNumbers, from_tensor, numbers
+from ..tables import NotNumbers, check_range, from_tensor, numbers
 from ._base import RANEstimator, Report, threads
 from ._fitting import choose_link, learn_features, problem_of
 from .deep import effects_only
@@ -41,6 +41,8 @@ class RANRegressor(RegressorMixin, RANEstimator):
         refinements: steps that move the heads, at most.
         random_state: seed of the halves on which pairs are judged, and of the posterior's draws.
         n_jobs: threads of the linear algebra; None leaves them as they are.
+        time_limit: seconds after which no further stage is begun, and only what a model needs is
+            done; None for no limit.
         verbose: show the stages; for more see `callbacks` of `fit`.
 
     Example:
@@ -63,6 +65,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
         refinements: int = 2,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
+        time_limit: float | None = None,
         verbose: bool = False,
     ) -> None:
         self.depth = depth
@@ -73,6 +76,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
         self.refinements = refinements
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.time_limit = time_limit
         self.verbose = verbose
 
     def fit(
@@ -92,7 +96,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
             callbacks: functions that are called with a `training.Progress` as each stage begins;
                 after one has returned True only what a model needs is done.
         """
-        with self._watched(callbacks) as report:
+        with self._whole(), self._watched(callbacks) as report:
             return self._learn(X, y, sample_weight, report)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, report: Report | None) -> RANRegressor:
@@ -165,4 +169,5 @@ def _targets(y: Any) -> Array:
         raise ValueError(
             f"Input y contains NaN or infinity (row {row} is {y[row]}); drop rows without a target"
         )
+    check_range(y, "the target")
     return y

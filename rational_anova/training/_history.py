@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from .._core import records, saveable  # noqa: F401  (saveable: tensors in files)
+from .._core.fields import made
 from .._core.files import write_figure
 from .optimizers import Covariance
 
@@ -161,12 +162,31 @@ class History:
 
 
 def _history(found: records.Found) -> History:
-    lines = [Record(**record) for record in found.content["records"]]
+    lines = [made(Record, record) for record in found.content["records"]]
     runs = {int(seed): loss for seed, loss in found.content["runs"].items()}
-    return History(**{**found.content, "records": lines, "runs": runs})
+    return made(History, {**found.content, "records": lines, "runs": runs})
 
 
 records.register("history", History, lambda kept: f"{kept.to_json()}\n".encode(), _history)
+
+
+@dataclass
+class Position:
+    """Where a run stands."""
+
+    epoch: int = 0
+    index: int = 0  # batches of this epoch that are done
+    step: int = 0
+    total: float = 0.0  # loss of this epoch so far, times rows
+    seen: float = 0.0
+    seconds: float = 0.0
+    backoff: float = 1.0
+    retreats: int = 0
+    best: int = 0
+    best_score: float = math.inf
+    reference: float = math.nan
+    records: int = 0
+    stopped: str = ""
 
 
 @dataclass(frozen=True, repr=False)
@@ -197,11 +217,11 @@ class Checkpoint:
 
     def summary(self) -> str:
         """Return where the fit stands, and the last record, in plain lines."""
-        at = self.position
+        at = Position(**self.position)
         weights = sum(tensor.numel() for tensor in self.model.values())
         lines = [
-            f"epoch {at['epoch']}, step {at['step']}, after {at['seconds']:.1f} s"
-            + (f"; {at['stopped']}" if at["stopped"] else ""),
+            f"epoch {at.epoch}, step {at.step}, after {at.seconds:.1f} s"
+            + (f"; {at.stopped}" if at.stopped else ""),
             f"a model of {weights:,} numbers in {len(self.model)} tensors",
         ]
         if self.records:
@@ -210,14 +230,23 @@ class Checkpoint:
         return "\n".join([*lines, *self.events])
 
     def __repr__(self) -> str:
-        return f"Checkpoint(epoch {self.position['epoch']}, step {self.position['step']})"
+        at = Position(**self.position)
+        return f"Checkpoint(epoch {at.epoch}, step {at.step})"
+
+
+def _checkpoint(found: records.Found) -> Checkpoint:
+    kept = made(Checkpoint, found.content)
+    made(Position, kept.position)
+    for record in kept.records:
+        made(Record, record)
+    return kept
 
 
 records.register(
     "checkpoint",
     Checkpoint,
     write=lambda kept: records.to_archive("checkpoint", vars(kept), "the checkpoint"),
-    read=lambda found: Checkpoint(**found.content),
+    read=_checkpoint,
 )
 
 

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from .._core import records
 from .._core.callbacks import Callback, Progress, entered
 from ._data import Batch, Diverged, Rows, Source, modes, prepare, set_modes
-from ._history import Checkpoint, History, Record
+from ._history import Checkpoint, History, Position, Record
 from ._losses import Loss
 from ._terms import active_terms
 from .optimizers import evaluate
@@ -126,25 +126,6 @@ class Plan:
     interval: float
     callbacks: tuple[Callback, ...]
     stage: str  # what callbacks are told
-
-
-@dataclass
-class Position:
-    """Where a run stands."""
-
-    epoch: int = 0
-    index: int = 0  # batches of this epoch that are done
-    step: int = 0
-    total: float = 0.0  # loss of this epoch so far, times rows
-    seen: float = 0.0
-    seconds: float = 0.0
-    backoff: float = 1.0
-    retreats: int = 0
-    best: int = 0
-    best_score: float = math.inf
-    reference: float = math.nan
-    records: int = 0
-    stopped: str = ""
 
 
 class Loop:

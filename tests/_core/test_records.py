@@ -308,5 +308,5 @@ def test_a_fresh_process_finds_the_class(files):
     done = subprocess.run(
         [sys.executable, "-c", code, *MAKE], capture_output=True, text=True, check=True
     )
-    names = ["RAN", "RANRegressor", "Law", "Certificate", "History", "Checkpoint"]
+    names = ["RAN", "RANRegressor", "Law", "Dynamics", "Certificate", "History", "Checkpoint"]
     assert done.stdout.strip() == str(names)

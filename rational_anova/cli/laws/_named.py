@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .._console import console, say
+from .._console import console, in_table, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,12 +50,11 @@ def _mentions(form: NamedForm, search: str) -> bool:
 
 
 def _print_list(forms: Sequence[NamedForm]) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
     table = Table("law", "field", "formula", "where it holds")
     for form in forms:
-        table.add_row(*map(escape, (form.name, form.field, form.formula, form.holds)))
+        table.add_row(*map(in_table, (form.name, form.field, form.formula, form.holds)))
     out = console()
     if not out.is_terminal:
         out.width = _WIDE  # a line a law, for grep

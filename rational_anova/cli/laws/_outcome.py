@@ -52,18 +52,21 @@ class Outputs:
 
 
 def show_law(law: Law, intake: Intake, typed: Typed, outputs: Outputs, quiet: bool) -> None:
-    """Print a law and what is to be said of its table, and write its files."""
+    """Write the files of a law, and print it with what is to be said of its table."""
     from ...discovery.law import short
 
     made = {"file": typed.path.name} | ({"where": typed.where} if typed.where else {})
     law = replace(law, provenance={**made, **law.provenance})
     out = console()
-    say(out, f"{law.target} = {short(law.rounded())}" if quiet else law.summary())
-    for note in () if quiet else intake.notes:
-        say(out, f"note: {note}", "dim")
-    for line in outputs.write(law, intake.notes):
-        if not quiet:
-            say(out, line)
+    written: list[str] = []
+    try:
+        written = outputs.write(law, intake.notes)
+    finally:  # a full disk takes the files, not the law
+        say(out, f"{law.target} = {short(law.rounded())}" if quiet else law.summary())
+        for note in () if quiet else intake.notes:
+            say(out, f"note: {note}", "dim")
+    for line in () if quiet else written:
+        say(out, line)
 
 
 @contextmanager

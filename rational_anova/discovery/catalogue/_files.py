@@ -29,7 +29,7 @@ def forms_of(text: str, source: str) -> tuple[NamedForm, ...]:
     """
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # TOML's own, and numbers of too many digits
         raise ValueError(f"{source} is no TOML: {error}") from error
     strange = set(content) - {"field", "form"}
     if strange:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..._core import records
+from ..._core.fields import made
 from ...symbols import Names
 from ._expressions import text
 from ._records import Entry, Evidence, Grade, Groups, Noise, Parameter, Rival
@@ -80,24 +81,28 @@ def arguments(found: records.Found) -> dict[str, Any]:
     evidence = {key: value for key, value in content["evidence"].items() if key in known}
     size = len(parameters)
     return {
-        "template": names.parse(content["template"], [p.name for p in parameters]),
+        "template": names.parse(
+            content["template"],
+            [p.name for p in parameters],
+            {p.name: p.value for p in parameters},
+        ),
         "parameters": parameters,
         "names": names,
         "target": content["target"],
         "box": tuple((low, high) for low, high in content["box"]),
         "covariance": np.array(content["covariance"], dtype=float).reshape(size, size),
-        "evidence": Evidence(**evidence),
+        "evidence": made(Evidence, evidence),
         "pareto": tuple(
-            Entry(**{**e, "formula": names.parse(e["formula"])}) for e in content["pareto"]
+            made(Entry, {**e, "formula": names.parse(e["formula"])}) for e in content["pareto"]
         ),
         "grade": Grade(content["grade"]),
         "units": dict(content["units"]),
         "name": content["name"],
         "rivals": tuple(
-            Rival(**{**r, "formula": names.parse(r["formula"])}) for r in content["rivals"]
+            made(Rival, {**r, "formula": names.parse(r["formula"])}) for r in content["rivals"]
         ),
         "doubts": tuple(content["doubts"]),
-        "noise": Noise(**content["noise"]),
+        "noise": made(Noise, content["noise"]),
         "groups": None if content["groups"] is None else _read_groups(content["groups"]),
         "outliers": tuple(content["outliers"]),
         "provenance": dict(content["provenance"]),
@@ -106,7 +111,7 @@ def arguments(found: records.Found) -> dict[str, Any]:
 
 def _parameter(names: Names, entry: dict[str, Any]) -> Parameter:
     exact = entry["exact"]
-    return Parameter(**{**entry, "exact": None if exact is None else names.parse(exact)})
+    return made(Parameter, {**entry, "exact": None if exact is None else names.parse(exact)})
 
 
 def _read_groups(entry: dict[str, Any]) -> Groups:

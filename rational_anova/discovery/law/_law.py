@@ -14,6 +14,7 @@ import pandas as pd
 import sympy as sp
 
 from ..._core import records
+from ..._core.fields import made
 from ...certificates import register_certifier
 from ...symbols import names_in, program
 from ...tables import rows_of
@@ -361,5 +362,5 @@ records.register(
     "law",
     Law,
     write=lambda law: law.to_json().encode(),
-    read=lambda found: Law(**_json.arguments(found)),
+    read=lambda found: made(Law, _json.arguments(found)),
 )

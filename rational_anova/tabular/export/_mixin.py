@@ -162,8 +162,17 @@ class ExportMixin:
         """
         return python(self._plan(), f"Predictions of a {type(self).__name__}.")
 
-    def to_sql(self, dialect: str = "ansi", output: Any = "prediction") -> str:
+    def to_sql(
+        self,
+        dialect: str = "ansi",
+        output: Any = "prediction",
+        table: str = "",
+        probability: Any = None,
+    ) -> str:
         """Return the prediction as one expression of SQL in the table's columns.
+
+        A table that lacks a column of the model is an error of the database. Levels are compared
+        as text, of whatever type their column is.
 
         Gaps are NULL (and NaN in `postgres` and `duckdb`). Classes and the links `log` and `sqrt`
         need the functions EXP and POWER, which some builds of SQLite lack.
@@ -172,8 +181,12 @@ class ExportMixin:
             dialect: `ansi`, `sqlite`, `postgres` or `duckdb`; dates need one of the last three.
             output: `prediction` (for classes, the most probable one), or a class for its
                 probability.
+            table: name or alias of the table, to go before each column. Without it `ansi` takes
+                `t`, as in `FROM people AS t`: where SQLite read it, an unknown name in double
+                quotes alone would be a text.
+            probability: a class, for its probability, whatever it is called.
         """
-        return sql(self._plan(), dialect, output)
+        return sql(self._plan(), dialect, output, table, probability)
 
     def to_onnx(self, path: str | os.PathLike[str]) -> None:
         """Write an ONNX file that computes `predict`, or `predict_proba` for classes, in float64.

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.types import Array
-from ..model import Feature
-from ._plan import Columns, Piece, Plan, gap_code, plain
+from ._plan import Columns, Piece, Plan, gap_code, texts
 
 
 class Graph:
@@ -113,20 +112,6 @@ class Inputs:
         outer = graph.node("Unsqueeze", a, graph.constant([2], np.int64))
         product = graph.node("Mul", outer, inner)
         return graph.node("ReduceSum", product, graph.constant([1], np.int64), keepdims=0)
-
-
-def texts(feature: Feature) -> dict[str, int]:
-    """Return the codes of a category's levels as texts."""
-    found: dict[str, int] = {}
-    for k, level in enumerate(feature.levels):
-        text = str(plain(level, feature.name))
-        if text in found:
-            raise ValueError(
-                f"column {feature.name!r} has two levels that read {text!r} as text, which is what "
-                "ONNX takes; turn the column into text before the fit"
-            )
-        found[text] = k
-    return found
 
 
 OPSET, ML_OPSET, IR = 17, 3, 9  # what onnxruntime 1.18 reads

@@ -168,6 +168,20 @@ def plain(value: Any, what: str) -> Any:
     return value
 
 
+def texts(feature: Feature) -> dict[str, int]:
+    """Return the codes of a category's levels as texts."""
+    found: dict[str, int] = {}
+    for k, level in enumerate(feature.levels):
+        text = str(plain(level, feature.name))
+        if text in found:
+            raise ValueError(
+                f"column {feature.name!r} has two levels that read {text!r} as text, by which "
+                "exports tell them apart; turn the column into text before the fit"
+            )
+        found[text] = k
+    return found
+
+
 def plan(model: Additive, classes: Array | None, link: Link) -> Plan:
     """Return what there is to write of a model."""
     effects = {axes: _effect(model, axes) for axes in model.axes}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from ..._core import checks as check
 from ..._core.types import Array
 from ..fit import Link
-from ._plan import Language, Plan, decision, gap_code, plain
+from ._plan import Language, Plan, decision, gap_code, plain, texts
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,12 @@ class Dialect:
         greatest: the larger.
         nan: the test for a NaN of `{x}`, where columns can have one.
         booleans: literals of False and True.
+        quote: around names. SQLite takes an unknown name in double quotes for a text.
+        word: the type of text; where it is given, levels are compared as text, of whatever type
+            the column is.
+        numeric: a number of `{x}`, a column that may hold something else; cast to float64 if empty.
+        binary: a number of `{x}`, a column that may be boolean; `numeric` if empty.
+        alias: of the table, before each name, unless another one is given.
         dates: for each part of a date, an expression of `{x}`, the quoted column.
     """
 
@@ -33,6 +40,11 @@ class Dialect:
     greatest: str = "GREATEST"
     nan: str = ""
     booleans: tuple[str, str] = ("FALSE", "TRUE")
+    quote: str = '"'
+    word: str = ""
+    numeric: str = ""
+    binary: str = ""
+    alias: str = ""
     dates: dict[str, str] = field(default_factory=dict)
 
     def text(self, value: str, quote: str = "'") -> str:
@@ -52,6 +64,11 @@ class Dialect:
     def cast(self, expression: str) -> str:
         """Return an expression as float64."""
         return f"CAST({expression} AS {self.double})"
+
+    def number(self, column: str, binary: bool) -> str:
+        """Return a column as float64, where no text passes for a number."""
+        form = self.binary if binary else ""
+        return (form or self.numeric or self.cast("{x}")).format(x=column)
 
     def date(self, part: str, column: str, name: str) -> str:
         """Return a part of a date as float64."""
@@ -78,10 +95,17 @@ _EXTRACT = {
 }
 DIALECTS = {
     "ansi": Dialect(
-        "ansi", dates={part: _EXTRACT[part] for part in ("month", "hour")}
+        "ansi", alias="t", dates={part: _EXTRACT[part] for part in ("month", "hour")}
     ),
     "sqlite": Dialect(
-        "sqlite", "REAL", "MIN", "MAX", booleans=("0", "1"),
+        "sqlite", "REAL", "MIN", "MAX", booleans=("0", "1"), quote="`", word="TEXT",
+        # CAST makes 0 of a text that is no number: here it ends in the error "integer overflow"
+        numeric=(
+            "CASE WHEN typeof({x}) IN ('text', 'blob') THEN CASE WHEN trim({x}) = '' THEN NULL "
+            "WHEN trim({x}) GLOB '*[0-9]*' AND NOT trim({x}) GLOB '*[^-+.0-9eE]*' "
+            "THEN CAST({x} AS REAL) ELSE abs(-9223372036854775807 - length({x})) END "
+            "ELSE CAST({x} AS REAL) END"
+        ),
         dates={
             # whole seconds and their fraction apart: julianday() has no more than 1e-5 s
             "day": "(strftime('%s', {x}) + (strftime('%f', {x}) - strftime('%S', {x}))) / 86400e0",
@@ -91,10 +115,14 @@ DIALECTS = {
         },
     ),
     "postgres": Dialect(
-        "postgres", nan=" OR {x} = 'NaN'::double precision",
+        "postgres", nan=" OR {x} = 'NaN'::double precision", word="TEXT",
+        binary=(
+            "CASE CAST({x} AS TEXT) WHEN 'true' THEN 1e0 WHEN 'false' THEN 0e0 "
+            "ELSE CAST(CAST({x} AS TEXT) AS DOUBLE PRECISION) END"
+        ),
         dates={**_EXTRACT, "day": "EXTRACT(EPOCH FROM CAST({x} AS TIMESTAMP))::float8 / 86400e0"},
     ),
-    "duckdb": Dialect("duckdb", "DOUBLE", nan=" OR isnan({x})", dates=_EXTRACT),
+    "duckdb": Dialect("duckdb", "DOUBLE", nan=" OR isnan({x})", word="VARCHAR", dates=_EXTRACT),
 }  # fmt: skip
 
 
@@ -108,10 +136,14 @@ class Sql(Language[str]):
     Args:
         plan: of the model.
         dialect: of the database.
+        table: name or alias of the table, to go before each column; empty for none.
     """
 
-    def __init__(self, plan: Plan, dialect: Dialect) -> None:
+    def __init__(self, plan: Plan, dialect: Dialect, table: str = "") -> None:
         self.plan, self.dialect = plan, dialect
+        alias = table or dialect.alias
+        plain_name = re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", alias)
+        self._table = alias if plain_name else dialect.text(alias, dialect.quote) if alias else ""
         self._inputs: dict[int, str] = {}
 
     def number(self, value: float) -> str:
@@ -142,21 +174,37 @@ class Sql(Language[str]):
     def levels(self, axis: int, values: Array) -> str:
         feature, x = self.plan.features[axis], self.quoted(axis)
         gap, other = float(values[gap_code(feature)]), float(values[-1])
+        written = self._spellings(axis)
         cases = [
-            f"WHEN {self.dialect.literal(plain(level, feature.name))} THEN {number(float(v))}"
-            for level, v in zip(feature.levels, values[:-1], strict=True)
+            f"WHEN {literal} THEN {number(float(v))}"
+            for literals, v in zip(written, values[:-1], strict=True)
+            for literal in literals
             if v != other
         ]
         if not cases:
             return number(other)
-        chosen = f"CASE {x} {' '.join(cases)} ELSE {number(other)} END"
+        compared = f"CAST({x} AS {self.dialect.word})" if self.dialect.word else x
+        chosen = f"CASE {compared} {' '.join(cases)} ELSE {number(other)} END"
         if gap == other:  # NULL equals no level
             return chosen
         return f"CASE WHEN {x} IS NULL THEN {number(gap)} ELSE {chosen} END"
 
+    def _spellings(self, axis: int) -> list[list[str]]:
+        """Return for each level of a category how a column may have it, as literals."""
+        feature, dialect = self.plan.features[axis], self.dialect
+        levels = [plain(level, feature.name) for level in feature.levels]
+        if not dialect.word:
+            return [[dialect.literal(level)] for level in levels]
+        taken = texts(feature)
+        return [
+            [dialect.text(s) for s in spellings(level) if taken.setdefault(s, k) == k]
+            for k, level in enumerate(levels)
+        ]
+
     def quoted(self, axis: int) -> str:
         """Return the column of an input."""
-        return self.dialect.text(self.plan.column(axis), '"')
+        name = self.dialect.text(self.plan.column(axis), self.dialect.quote)
+        return f"{self._table}.{name}" if self._table else name
 
     def input(self, axis: int) -> str:
         """Return an input as float64."""
@@ -165,7 +213,7 @@ class Sql(Language[str]):
             if feature.kind == "date":
                 self._inputs[axis] = self.dialect.date(feature.part, x, feature.name)
             else:
-                self._inputs[axis] = self.dialect.cast(x)
+                self._inputs[axis] = self.dialect.number(x, binary=feature.clip == (0.0, 1.0))
         return self._inputs[axis]
 
     def clipped(self, f: str, low: float, high: float) -> str:
@@ -181,15 +229,38 @@ class Sql(Language[str]):
         return f"POWER({f}, 2) + {number(link.smear)}" if link.name == "sqrt" else f
 
 
-def sql(plan: Plan, dialect: str, output: Any) -> str:
+def spellings(level: Any) -> list[str]:
+    """Return how databases write a level as text: 7 may be 7.0, and True may be true or 1.
+
+    >>> spellings(7), spellings("7"), spellings(True), spellings("a")
+    (['7', '7.0'], ['7', '7.0'], ['True', 'true', '1', '1.0'], ['a'])
+    """
+    text = str(level)
+    if isinstance(level, bool):
+        return [text, text.lower(), str(int(level)), str(float(level))]
+    if re.fullmatch(r"-?\d{1,15}(\.0)?", text):
+        whole = text.removesuffix(".0")
+        return [text, f"{whole}.0" if text == whole else whole]
+    return [text]
+
+
+def sql(
+    plan: Plan, dialect: str, output: Any = "prediction", table: str = "", probability: Any = None
+) -> str:
     """Return the prediction, or the probability of a class, as an expression."""
-    language = Sql(plan, check.lookup(dialect, DIALECTS, "dialect"))
+    language = Sql(plan, check.lookup(dialect, DIALECTS, "dialect"), table)
+    if probability is not None:
+        return _probability(language, plan, probability)
     if plan.classes is None:
         if output != "prediction":
             raise ValueError(f"output={output!r}: a model of a number has only 'prediction'")
         return language.mean(decision(language, plan, np.ones(1)), plan.link)
-    if output == "prediction" and output not in plan.classes:
+    if isinstance(output, str) and output == "prediction":
         return _best(language, plan)
+    return _probability(language, plan, output)
+
+
+def _probability(language: Sql, plan: Plan, output: Any) -> str:
     mine = _decisions(plan)[plan.place(output)]
     # 1/(1 + the sum of exp(f_j - f_k)): each difference is a sum of effects as well
     odds = [

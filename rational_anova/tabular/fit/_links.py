@@ -14,9 +14,11 @@ ROOM = 0.25  # of the range of the fitted targets that predictions may go beyond
 
 def standard(t: Array, weight: Array) -> tuple[Array, float, float]:
     """Return targets as a column of mean zero and variance one, their scale, and their mean."""
+    unit = 2.0 ** np.frexp(np.abs(t).max(initial=0.0))[1]  # no square overflows, no bit is lost
+    t = t / unit
     mean = float(np.average(t, weights=weight))
     scale = float(np.sqrt(np.average((t - mean) ** 2, weights=weight))) or 1.0
-    return ((t - mean) / scale)[:, None], scale, mean
+    return ((t - mean) / scale)[:, None], scale * unit, mean * unit
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..._core.types import Array
-from ...tables import NotNumbers, numbers
+from ...tables import NotNumbers, as_text, check_range, numbers
 from ._terms import Rows
 
 MISSING = "(missing)"  # the level of a category that is not there
@@ -71,9 +71,10 @@ class Feature:
             text = labels(column)
             codes = pd.Index(self.levels, dtype=object).get_indexer(text)
             if (codes < 0).all():  # perhaps the same levels, as numbers here and as text there
-                known = pd.Index([str(level) for level in self.levels], dtype=object)
+                known, found = (pd.Index(as_text(pd.Series(v, dtype=object)), dtype=object)
+                                for v in (self.levels, text))  # fmt: skip
                 if known.is_unique:
-                    codes = known.get_indexer([str(one) for one in text])
+                    codes = known.get_indexer(found)
             return np.where(codes < 0, len(self.levels), codes).astype(float)
         date, column = self.kind == "date", plain(column)
         values = _date(column, self.part, self.name) if date else _finite(column, self.name)
@@ -128,6 +129,7 @@ def learn(feature: Feature, column: pd.Series, y: Array, weight: Array) -> Featu
     if not feature.category:
         values = feature.read(column)[weight > 0]
         seen = values[~np.isnan(values)]
+        check_range(seen, f"column {feature.name!r}")
         clip = (float(seen.min()), float(seen.max())) if len(seen) else None
         return replace(feature, gaps=len(seen) < len(values), clip=clip)
     text = labels(column)[weight > 0]
@@ -225,13 +227,16 @@ def read(features: list[Feature], frame: pd.DataFrame) -> Rows:
 
 
 def folds(values: Array, count: int, seed: int) -> Array:
-    """Return a fold for each row, the same for equal rows in whatever order they come.
+    """Return a fold for each row, the same for equal rows in whatever order and unit they come.
 
     Where most rows have equals (a table of few categories), equal rows are spread over the folds.
     """
     mixed = np.full(len(values), np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed))
     for column in values.T:
-        mixed = _mix(mixed ^ pd.util.hash_array(np.ascontiguousarray(column + 0.0)))
+        # Ranks are the same in every unit, and sums in every order of the columns.
+        rank = np.unique(column, return_inverse=True)[1].astype(np.uint64)
+        mixed = mixed + _mix(pd.util.hash_array(rank) + np.uint64(seed))
+    mixed = _mix(mixed)
     if len(np.unique(mixed)) < len(mixed) / 20:
         nth = pd.Series(mixed).groupby(mixed).cumcount().to_numpy()
         mixed = _mix(mixed ^ pd.util.hash_array(nth))

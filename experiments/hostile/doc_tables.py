@@ -1,0 +1,43 @@
+"""The tables of docs/files.md and docs/tabular_export.md, from what the attacks have recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+Rows = Iterator[list[str]]
+
+
+def fuzz(result: dict[str, Any]) -> Rows:
+    yield [
+        "kind",
+        "mutations",
+        "errors of ours",
+        "equal",
+        "other, and usable",
+        "findings",
+        "slowest",
+    ]
+    for row in result["rows"]:
+        errors = row["error"] + row["error in use"]
+        counts = [row["mutations"], errors, row["equal"], row["usable"], row["findings"]]
+        yield [row["kind"], *(f"{count:,}" for count in counts), f"{row['slowest']:.1f} s"]
+
+
+def kills(result: dict[str, Any]) -> Rows:
+    yield ["work", "kills", "files that opened afterwards", "left over under a hidden name"]
+    for row in result["rows"]:
+        yield [f"`{row['work']}`", *(str(row.get(k, 0)) for k in ("kills", "opened", "left over"))]
+
+
+def exports(result: dict[str, Any]) -> Rows:
+    yield ["engine", "rows", "models", "largest difference"]
+    for row in result["rows"]:
+        yield [row["engine"], f"{row['rows']:,}", str(row["models"]), f"{row['difference']:.0e}"]
+
+
+TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
+    "hostile_fuzz": ("hostile_fuzz", fuzz),
+    "hostile_kills": ("hostile_kills", kills),
+    "hostile_exports": ("hostile_exports", exports),
+}

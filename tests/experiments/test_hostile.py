@@ -1,0 +1,205 @@
+"""Attacks in the small, with the functions that the long campaigns use, and what these have found."""
+
+import io
+import json
+import signal
+import zipfile
+
+import numpy as np
+import pytest
+
+import rational_anova as ra
+from experiments.hostile import exports, mutations
+from experiments.hostile.fuzz import FINE, campaign
+from experiments.hostile.specimens import specimens
+
+KINDS = (
+    "network", "estimator", "law", "certificate", "history", "checkpoint", "surgery plan",
+    "table, commas", "table, tabs", "table, gzip", "table, Parquet", "CIFAR batch", "named forms",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def every(tmp_path_factory):
+    return specimens(tmp_path_factory.mktemp("specimens"))
+
+
+def test_every_kind_is_attacked(every):
+    assert tuple(every) == KINDS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_mutated_files(kind, every, tmp_path):
+    if not hasattr(signal, "alarm"):
+        pytest.skip("no alarm on this system")
+    found = campaign(kind, every[kind], tmp_path, 60, seed=3)
+    assert found["findings"] == 0, found["first"]
+    assert sum(found[word] for word in FINE) == 60
+
+
+def opened(content, tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    return ra.load(path)
+
+
+@pytest.mark.parametrize("kind", KINDS[:6])
+def test_a_number_that_was_changed_is_noticed(kind, every, tmp_path):
+    """The last digit of a number, or a bit of a weight: the file is well formed, and says so."""
+    content = bytearray(every[kind].content)
+    if kind == "network":
+        content[-1] ^= 1
+    elif content.startswith(b"PK"):
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            parts = {name: bytearray(archive.read(name)) for name in archive.namelist()}
+        parts["0.npy"][-1] ^= 1
+        result = io.BytesIO()
+        with zipfile.ZipFile(result, "w") as archive:
+            for name, part in parts.items():
+                archive.writestr(name, bytes(part))
+        content = result.getvalue()
+    else:
+        record = json.loads(content)
+        key = {"law": "target", "history": "optimizer", "certificate": "margin"}[kind]
+        record[key] += "x"
+        content = json.dumps(record).encode()
+    with pytest.raises(
+        ValueError, match=r"does not have the checksum .* take the entry 'checksum'"
+    ):
+        opened(bytes(content), tmp_path)
+
+
+CRAFTED = {
+    "deep": lambda law: {**law, "doubts": json.loads("[" * 900 + "]" * 900)},
+    "a tower": lambda law: {**law, "template": "((9**9999)**9999)"},
+    "floor": lambda law: {**law, "template": "floor(exp(exp(100)))"},
+    "code": lambda law: {**law, "template": "__import__('os').system('true')"},
+    "no name": lambda law: {**law, "target": ["v"]},
+    "huge": lambda law: {**law, "evidence": {**law["evidence"], "rows": 10**400}},
+    "a field too many": lambda law: {**law, "noise": {**law["noise"], "predict": 1}},
+}
+
+
+@pytest.mark.parametrize("name", CRAFTED)
+def test_crafted_laws(name, every, tmp_path):
+    law = json.loads(every["law"].content)
+    del law["checksum"]
+    assert opened(json.dumps(law).encode(), tmp_path)
+    with pytest.raises(ValueError, match="is damaged"):
+        opened(mutations.dumped(CRAFTED[name](law)), tmp_path)
+
+
+@pytest.mark.parametrize("dtype", ["I64", "BOOL", "F8_E4M3", "F8_E5M2"])
+def test_weights_of_a_wrong_type(dtype, every, tmp_path):
+    data = every["network"].content
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + size])
+    del header["__metadata__"]["checksum"]
+    name = next(key for key in header if key != "__metadata__")
+    width = {"I64": 8}.get(dtype, 1)
+    low, high = header[name]["data_offsets"]
+    header[name]["dtype"] = dtype
+    header[name]["shape"] = [(high - low) // width]
+    text = json.dumps(header).encode()
+    with pytest.raises(ValueError, match="damaged"):
+        opened(len(text).to_bytes(8, "little") + text + data[8 + size :], tmp_path)
+
+
+@pytest.mark.parametrize("change", ["deflated", "encrypted", "missing"])
+def test_archives_that_are_stored_otherwise(change, every, tmp_path):
+    with zipfile.ZipFile(io.BytesIO(every["estimator"].content)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    if change == "missing":
+        del parts["0.npy"]
+    packing = zipfile.ZIP_DEFLATED if change == "deflated" else zipfile.ZIP_STORED
+    result = io.BytesIO()
+    with zipfile.ZipFile(result, "w", packing) as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    content = bytearray(result.getvalue())
+    if change == "encrypted":
+        content[6] |= 1
+        content[content.rindex(b"PK\x01\x02") + 8] |= 1
+    with pytest.raises(ValueError, match="damaged"):
+        opened(bytes(content), tmp_path)
+
+
+def test_a_state_shadows_no_method(every, tmp_path):
+    with zipfile.ZipFile(io.BytesIO(every["estimator"].content)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    record = json.loads(parts["record.json"])
+    del record["checksum"]
+    record["state"]["predict"] = 5
+    parts["record.json"] = json.dumps(record).encode()
+    result = io.BytesIO()
+    with zipfile.ZipFile(result, "w") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    with pytest.raises(ValueError, match="has no 'predict'"):
+        opened(result.getvalue(), tmp_path)
+
+
+# ---- exports
+
+
+@pytest.fixture(scope="module")
+def models():
+    return dict(exports.models())
+
+
+@pytest.mark.parametrize("engine", ["Python", "SQLite", "DuckDB", "ONNX"])
+def test_exports_agree_on_hostile_rows(engine, models):
+    if engine == "DuckDB":
+        pytest.importorskip("duckdb")
+    for seed, model in enumerate(models.values()):
+        frame = exports.rows(150, 100 + seed, hostile=True)
+        found = exports.ENGINES[engine](model, frame)
+        assert exports.difference(found, exports.expected(model, frame)) < 1e-9
+
+
+def test_a_table_that_lacks_a_column_is_an_error_of_the_database(models):
+    import sqlite3
+
+    frame = exports.rows(5, 0, hostile=False).drop(columns="age")
+    frame["when"], frame["code"] = frame["when"].astype(str), frame["code"].astype(int)
+    base = sqlite3.connect(":memory:")
+    frame.to_sql("people", base, index=False)
+    with pytest.raises(sqlite3.OperationalError, match="no such column"):
+        base.execute(f"SELECT {models['identity'].to_sql('sqlite')} FROM people")
+    plain = ra.RANRegressor(pairs=0, refinements=0).fit({"age": np.arange(30.0)}, np.arange(30.0))
+    with pytest.raises(sqlite3.OperationalError, match="no such column"):
+        base.execute(f"SELECT {plain.to_sql()} FROM people AS t")
+
+
+def test_text_is_no_number_in_sqlite():
+    import sqlite3
+
+    model = ra.RANRegressor(pairs=0, refinements=0).fit({"age": np.arange(30.0)}, np.arange(30.0))
+    base = sqlite3.connect(":memory:")
+    base.execute("CREATE TABLE people (age)")
+    base.execute("INSERT INTO people VALUES ('12.5'), ('')")
+    (first,), (gap,) = base.execute(f"SELECT {model.to_sql('sqlite')} FROM people").fetchall()
+    wanted = model.predict({"age": [12.5, np.nan]})
+    np.testing.assert_allclose([first, gap], wanted, rtol=1e-9)
+    base.execute("INSERT INTO people VALUES ('old')")
+    with pytest.raises(sqlite3.OperationalError, match="overflow"):
+        base.execute(f"SELECT {model.to_sql('sqlite')} FROM people").fetchall()
+
+
+def test_a_class_called_prediction(models):
+    model = models["three classes"]
+    frame = exports.rows(60, 7, hostile=False)
+    import sqlite3
+
+    base = sqlite3.connect(":memory:")
+    rows = frame.assign(
+        when=frame["when"].astype(str).replace("NaT", None), code=frame["code"].astype(int)
+    )
+    rows.to_sql("people", base, index=False)
+    both = f"{model.to_sql('sqlite')}, {model.to_sql('sqlite', probability='prediction')}"
+    found = base.execute(f"SELECT {both} FROM people").fetchall()
+    assert [name for name, _ in found] == model.predict(frame).tolist()
+    place = model.classes_.tolist().index("prediction")
+    np.testing.assert_allclose(
+        [p for _, p in found], model.predict_proba(frame)[:, place], atol=1e-9
+    )
