@@ -53,13 +53,16 @@ class Weighed:
     outliers: Sequence[int] = ()
 
 
-def assembled(table: Table, weighed: Weighed, evidence: Evidence, **more: Any) -> Law:
+def assembled(
+    table: Table, weighed: Weighed, evidence: Evidence, *, profiled: bool = True, **more: Any
+) -> Law:
     """The law of the first candidate, with what speaks for it and against it.
 
     Args:
         table: the whole table.
         weighed: candidates and their grade.
         evidence: how the law was found; errors are filled in here.
+        profiled: whether intervals are by profile likelihood.
         more: further fields of the law.
     """
     best, rows = weighed.candidates[0], weighed.rows
@@ -81,8 +84,7 @@ def assembled(table: Table, weighed: Weighed, evidence: Evidence, **more: Any) -
         rivals=_rivals(weighed.candidates, rows, known), noise=noise,
         outliers=tuple(int(row) for row in weighed.outliers), data=_sample(table), **more,
     )  # fmt: skip
-    # an interpolation has no numbers that mean anything, and profiles of many take long
-    return _profiled(law, rows) if error > 1e-10 and law.grade.claimed else law
+    return _profiled(law, rows) if profiled and error > 1e-10 else law
 
 
 def _sample(table: Table) -> Sample:

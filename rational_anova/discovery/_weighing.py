@@ -178,7 +178,9 @@ def _concluded(run: Run, looked: _Looked, outliers: Indices) -> Law:
     if is_constant(rows.y):
         top, verdict = top[:1], Verdict(Grade.ESTABLISHED, ())
     weighed = Weighed(top, final, verdict, looked.compared, tame[last:], outliers.tolist())
-    return assembled(run.table, weighed, evidence, provenance={})
+    # an interpolation has no numbers that mean anything, and profiles of many take long
+    claimed = verdict.grade.claimed
+    return assembled(run.table, weighed, evidence, profiled=claimed, provenance={})
 
 
 def _final(

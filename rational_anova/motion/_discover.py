@@ -127,7 +127,7 @@ def discover_dynamics(
         >>> t = np.linspace(0, 6, 60)
         >>> found = discover_dynamics(t, 5 / (1 + 4 * np.exp(-t)), names=["N"])
         >>> print(found)
-        dN/dt = N - 0.2*N**2
+        dN/dt = -N**2/5 + N
     """
     start = time.monotonic()
     if not check.real(time_limit, "time_limit") > 0:

@@ -103,7 +103,7 @@ DIALECTS = {
         numeric=(
             "CASE WHEN typeof({x}) IN ('text', 'blob') THEN CASE WHEN trim({x}) = '' THEN NULL "
             "WHEN trim({x}) GLOB '*[0-9]*' AND NOT trim({x}) GLOB '*[^-+.0-9eE]*' "
-            "THEN CAST({x} AS REAL) ELSE abs(-9223372036854775807 - length({x})) END "
+            "THEN CAST({x} AS REAL) ELSE abs(-9223372036854775807 - (length({x}) > 0)) END "
             "ELSE CAST({x} AS REAL) END"
         ),
         dates={

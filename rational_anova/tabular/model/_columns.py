@@ -227,16 +227,13 @@ def read(features: list[Feature], frame: pd.DataFrame) -> Rows:
 
 
 def folds(values: Array, count: int, seed: int) -> Array:
-    """Return a fold for each row, the same for equal rows in whatever order and unit they come.
+    """Return a fold for each row, the same for equal rows in whatever order they come.
 
     Where most rows have equals (a table of few categories), equal rows are spread over the folds.
     """
     mixed = np.full(len(values), np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed))
     for column in values.T:
-        # Ranks are the same in every unit, and sums in every order of the columns.
-        rank = np.unique(column, return_inverse=True)[1].astype(np.uint64)
-        mixed = mixed + _mix(pd.util.hash_array(rank) + np.uint64(seed))
-    mixed = _mix(mixed)
+        mixed = _mix(mixed ^ pd.util.hash_array(np.ascontiguousarray(column + 0.0)))
     if len(np.unique(mixed)) < len(mixed) / 20:
         nth = pd.Series(mixed).groupby(mixed).cumcount().to_numpy()
         mixed = _mix(mixed ^ pd.util.hash_array(nth))
