@@ -1,4 +1,4 @@
-"""Levenberg-Marquardt for few parameters, to the last digit that the data hold."""
+"""Least squares: linear ones that always end, and Levenberg-Marquardt for few parameters."""
 
 from __future__ import annotations
 
@@ -7,6 +7,21 @@ from collections.abc import Callable
 import numpy as np
 
 from .types import Array
+
+
+def lstsq(matrix: Array, right: Array, rcond: float | None = None) -> Array:
+    """The least-squares solution of least norm, as `numpy.linalg.lstsq` has it, without failing.
+
+    LAPACK's divide and conquer does not converge on some nearly singular matrices whose entries are
+    all finite and of like size; there the slower and older singular value decomposition does.
+    """
+    try:
+        return np.asarray(np.linalg.lstsq(matrix, right, rcond=rcond)[0])
+    except np.linalg.LinAlgError:
+        import scipy.linalg  # takes a while to import, and is hardly ever needed
+
+        cut = np.finfo(float).eps * max(matrix.shape) if rcond is None else rcond
+        return np.asarray(scipy.linalg.lstsq(matrix, right, cond=cut, lapack_driver="gelss")[0])
 
 
 def levenberg_marquardt(
@@ -47,7 +62,7 @@ def levenberg_marquardt(
         improved = False
         for _ in range(6):
             system = np.vstack([R, np.sqrt(damping) * np.eye(len(theta))])
-            trial = theta - np.linalg.lstsq(system, image, rcond=None)[0] / norms
+            trial = theta - lstsq(system, image) / norms
             with np.errstate(all="ignore"):
                 s = residual(trial)
                 new = float(s @ s)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._core.least_squares import lstsq
 from .._core.types import Array
 from ..tables import Numbers, read_target, standardise
 from ._pairs import Index, largest, resolve_size
@@ -27,7 +28,7 @@ def _correlation(Z: Array) -> Array:  # (d, d)
 def _interaction(Z: Array, y: Array) -> Array:  # (d, d)
     """|corr(z_i z_j, e)|, with e what the least-squares line through `Z` leaves of `y`."""
     y = standardise(y[:, None])[:, 0]
-    residual = y - Z @ np.linalg.lstsq(Z, y, rcond=None)[0]
+    residual = y - Z @ lstsq(Z, y)
     spread = np.sqrt(np.mean(residual**2))
     if spread <= _NEGLIGIBLE:
         raise ValueError(

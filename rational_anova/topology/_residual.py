@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import rankdata
 
+from .._core.least_squares import lstsq
 from .._core.types import Array
 from ..tables import Numbers, read_targets, read_weight, standardise
 from ._pairs import Index, max_pairs, pairs_at, resolve_size
@@ -366,5 +367,5 @@ def _without(column: Array, parts: Array, fit: AdditiveFit) -> Array:  # (n,)
     """What the `parts` leave of a residual when the main effects may adapt to them."""
     root = np.sqrt(fit.weight)[:, None]
     parts = fit.residual(parts)
-    slopes = np.linalg.lstsq(root * parts, root[:, 0] * column, rcond=1e-8)[0]
+    slopes = lstsq(root * parts, root[:, 0] * column, 1e-8)
     return column - parts @ slopes

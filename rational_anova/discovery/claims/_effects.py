@@ -8,6 +8,7 @@ import numpy as np
 from numpy.polynomial.legendre import legvander
 from scipy import stats
 
+from ..._core.least_squares import lstsq
 from ..._core.types import Array
 from ..fitting import Fit, Rows
 
@@ -29,7 +30,7 @@ def effects_left(fit: Fit, rows: Rows) -> float | None:
     if degree is None:
         return None
     M = _polynomials(X, degree)
-    effects, _, rank, _ = np.linalg.lstsq(M, left, rcond=None)
+    effects, rank = lstsq(M, left), np.linalg.matrix_rank(M)
     seen = float(np.sum((M @ effects) ** 2))
     free = n - int(rank) - fit.numbers
     rest = float(left @ left) - seen

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..._core.least_squares import lstsq
 from ..._core.types import Array
 from .._thresholds import EXACT
 from ..fitting import LOG_NORMAL, Fit, Rows, deviations
@@ -100,7 +101,7 @@ def _unbent(A: Array, y: Array, known: Array | None = None) -> Array:
     weight = base
     for step in range(_ROUNDS):
         root = np.sqrt(weight)
-        said = A @ np.linalg.lstsq(A * root[:, None], root * y, rcond=None)[0]
+        said = A @ lstsq(A * root[:, None], root * y)
         left = np.abs(y - said)
         ratio = left / max(1.4826 * float(np.median(left[base > 0])), 1e-300)
         # absolute deviations first, so that the start is not that of the outliers

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.least_squares import lstsq
 from ..._core.types import Array
 from ._descent import QUICK, Effort, descended
 from ._fit import GIVEN, POISSON, NoiseShape, Rows, deviations
@@ -343,7 +344,7 @@ def _shrunk(data: Experiments, found: Descent) -> GroupedFit:
         before = mixed.layout.factor
         assert before is not None
         mixed.layout = replace(mixed.layout, factor=before @ turn)
-        mixed.u = np.linalg.lstsq(turn, mixed.u.T, rcond=None)[0].T
+        mixed.u = lstsq(turn, mixed.u.T).T
         change = max(_change(before, before @ turn), abs(scale**2 / mixed.penalty - 1))
         mixed.penalty, mixed.root = scale**2, data.root(values)
         if change < _SETTLED:
@@ -374,7 +375,7 @@ def _expected(mixed: Descent) -> tuple[Array, float]:
     left = np.einsum("gac,gbd->abcd", gram, squares).reshape(size**2, size**2)
     with_shared = arrow.border @ np.swapaxes(inverse.carried @ inverse.z, 1, 2) * variance
     right = np.einsum("gac,gc,gb->ab", arrow.blocks, mixed.u, mixed.u) + with_shared.sum(axis=0)
-    turned = np.linalg.lstsq(left, right.ravel(), rcond=1e-10)[0].reshape(size, size)
+    turned = lstsq(left, right.ravel(), 1e-10).reshape(size, size)
     free = mixed.u.size + mixed.z.size - float(np.einsum("gii->", errors))
     return turned @ np.linalg.cholesky(squares.mean(axis=0)), free
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 import sympy as sp
 
+from ..._core.least_squares import lstsq
 from ..._core.types import Array
 from ..dimensions import scales
 from ._form import Form, evaluated
@@ -125,7 +126,7 @@ def linearised(form: Form, X: Array, y: Array, rounds: int = 6) -> Array | None:
     norms = np.linalg.norm(A, axis=0)
     norms[norms == 0] = 1.0
     for _ in range(rounds):
-        values = np.linalg.lstsq(A / norms * weight[:, None], right * weight, rcond=None)[0] / norms
+        values = lstsq(A / norms * weight[:, None], right * weight) / norms
         found.append([values[form.parameters.index(p)] for p in form.nonlinear])
         below = np.abs(Q[0] + values @ Q[1:])
         weight = 1 / np.maximum(below, 1e-3 * np.median(below) + 1e-300)

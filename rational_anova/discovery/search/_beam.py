@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._core.least_squares import lstsq
 from ..._core.types import Array
 from ._candidate import Candidate
 from ._reduced_table import ALL, ReducedTable, Rows
@@ -89,7 +90,7 @@ class System:
         """The candidate of one support; `exact` solves anew by orthogonal factors."""
         index = np.asarray(support)
         if exact:
-            theta = np.linalg.lstsq(self.M[:, index], self.b, rcond=None)[0] / self.norms[index]
+            theta = lstsq(self.M[:, index], self.b) / self.norms[index]
         else:
             theta = self.solve(index[None])[0]
         n_p = len(self.P)

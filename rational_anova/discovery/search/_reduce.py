@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 import sympy as sp
 
+from ..._core.least_squares import lstsq
 from ..._core.types import Array
 from .._route import Factors, Idle, Joined, Scaled
 from .._thresholds import (
@@ -117,7 +118,7 @@ def offset_factors(
         if not definite(table.U[:, i]):
             continue
         M = np.column_stack([f, weight])
-        (a, _b), *_ = np.linalg.lstsq(M, L[:, i], rcond=None)
+        a, _b = lstsq(M, L[:, i])
         exact = nearest(float(a))
         if exact == 0 or abs(exact) > 6:
             continue

@@ -12,6 +12,7 @@ import scipy.linalg
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
+from ..._core.least_squares import lstsq
 from ..._core.types import Array
 from .._thresholds import DEGREES, MORE_DEGREES
 
@@ -114,7 +115,7 @@ def _left_out(columns: Array, target: Array) -> tuple[float, Array, Array]:
         leverage = np.einsum("ij,ij->j", half, half)
     except np.linalg.LinAlgError:
         Q, R = np.linalg.qr(M)
-        coefficients = np.linalg.lstsq(R, Q.T @ target, rcond=1e-13)[0]
+        coefficients = lstsq(R, Q.T @ target, 1e-13)
         leverage = np.einsum("ij,ij->i", Q, Q)
     residual = (target - M @ coefficients) / np.clip(1 - leverage, 1e-3, None)
     return float(np.sqrt(np.mean(residual**2))), coefficients / norms, leverage

@@ -12,6 +12,7 @@ import pandas as pd
 import sympy
 from numpy.polynomial import chebyshev, polynomial
 
+from ..._core.least_squares import lstsq
 from ..._core.types import Array
 from ...symbols import Names
 from ..model import Axes
@@ -195,7 +196,7 @@ def _fits(u: Array, target: Array, m: int, n: int) -> list[tuple[Array, Array]]:
     found = []
     for _ in range(REWEIGHTED if n else 1):
         matrix = np.hstack([top, -target[:, None] * bottom]) / weight[:, None]
-        c = np.linalg.lstsq(matrix, target / weight, rcond=None)[0]
+        c = lstsq(matrix, target / weight)
         p, q = chebyshev.cheb2poly(c[: m + 1]), chebyshev.cheb2poly(np.append(1.0, c[m + 1 :]))
         if _positive(q):
             found.append((p / q[0], q / q[0]))
