@@ -53,9 +53,10 @@ ROOMS = {
     "motion": [
         "_runs | _smooth | _system",
         "_simulate | _shooting | search",
-        "record | _known | _choice",
+        "record | known",
+        "_choice",
         "_finish",
-        "_claims",
+        "_claims | _groups",
         "_recorded",
         "_discover",
     ],

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
 import sympy as sp
 
+from .._core.least_squares import lstsq
 from .._core.types import Array
 from ._shooting import Rows, Trajectories, shot
 from ._system import System
+from .known import Key, Named
 from .search import Equation, Smoothed, Stepped, Term
 
 T = TypeVar("T")
@@ -43,13 +46,18 @@ class Side:
     @classmethod
     def of(cls, equation: Equation, y: Array, fixed: sp.Expr, held: int) -> Side:
         """The side of an equation in integral form."""
-        numbers = np.linalg.lstsq(equation.columns, y, rcond=None)[0]
+        numbers = lstsq(equation.columns, y)
         return cls(equation.terms, tuple(numbers.tolist()), equation.inner, fixed, held)
 
     @property
     def key(self) -> frozenset[sp.Expr]:
         """What it is made of."""
         return frozenset(term.expression for term in self.terms)
+
+    @property
+    def size(self) -> int:
+        """How many numbers it has."""
+        return sum(1 + len(term.inner) for term in self.terms)
 
     @property
     def price(self) -> float:
@@ -64,6 +72,11 @@ class Side:
             numbers=_dropped(self.numbers, place),
             inner=_dropped(self.inner, place),
         )
+
+
+def key_of(sides: Sequence[Side]) -> Key:
+    """What a system is made of."""
+    return tuple(side.key for side in sides)
 
 
 def _dropped(parts: tuple[T, ...], place: int) -> tuple[T, ...]:
@@ -98,6 +111,10 @@ class Choice:
         inputs: symbols of inputs.
         discrete: whether systems are maps.
         limit: when to end the search.
+        groups: symbols of inputs that are 1 in the runs of a group and 0 elsewhere, if each has
+            numbers of its own.
+        named: systems that textbooks have a name for, by what they are made of.
+        seen: systems that were fitted.
     """
 
     data: Smoothed | Stepped
@@ -106,17 +123,19 @@ class Choice:
     inputs: tuple[sp.Symbol, ...]
     discrete: bool = False
     limit: float = np.inf
-    seen: dict[tuple[frozenset[sp.Expr], ...], Fitted] = field(default_factory=dict)
+    groups: tuple[sp.Symbol, ...] = ()
+    named: Mapping[Key, Named] = field(default_factory=dict)
+    seen: dict[Key, Fitted] = field(default_factory=dict)
 
     def fitted(self, sides: Sequence[Side], beat: float = np.inf) -> Fitted:
         """A system with its numbers fitted to the trajectories, unless it cannot beat a score."""
-        key = tuple(side.key for side in sides)
+        key = key_of(sides)
         if key not in self.seen:
             self.seen[key] = self._fitted(tuple(sides), beat)
         return self.seen[key]
 
     def _fitted(self, sides: tuple[Side, ...], beat: float) -> Fitted:
-        system, theta = assembled(sides, self.states, self.inputs, self.discrete)
+        system, theta = assembled(sides, self.states, self.inputs, self.discrete, self.groups)
 
         def hopeless(count: int, squares: Array) -> bool:
             slack = _SLACK[min(count, len(_SLACK) - 1)] * self.rows.X.size
@@ -127,17 +146,38 @@ class Choice:
         if not np.isfinite(found.squares).all():
             return Fitted(sides, system, found, np.inf)
         score = self._score(sides, found.squares)
-        return Fitted(with_numbers(sides, found.theta), system, found, score)
+        count = max(len(self.groups), 1)
+        return Fitted(with_numbers(sides, found.theta, count), system, found, score)
 
     def _score(self, sides: Sequence[Side], squares: Array) -> float:
         counts = np.isfinite(self.rows.X).sum(axis=0)
         deviance = counts @ np.log(np.maximum(squares / counts, self.data.floor**2))
-        numbers = sum(1 + len(term.inner) for side in sides for term in side.terms)
-        return float(deviance + numbers * np.log(counts.sum()) + 2 * sum(s.price for s in sides))
+        numbers = np.array([side.size for side in sides[len(sides) - len(counts) :]])
+        numbers = numbers * max(len(self.groups), 1)
+        starts = len(self.rows.first) * len(sides) // len(counts)
+        # with few rows a number explains more by chance than BIC allows for (McQuarrie and Tsai)
+        few = counts / np.maximum(counts - numbers - starts - 1, 1)
+        cost = np.log(counts.sum()) * float(few @ numbers)
+        return float(deviance + cost + 2 * self._price(sides))
 
-    def best(self, candidates: Sequence[Sequence[Side]], now: Fitted | None = None) -> Fitted:
-        """The most probable system: equations exchanged one at a time, terms dropped."""
-        for system in _together(candidates):
+    def _price(self, sides: Sequence[Side]) -> float:
+        """Minus the logarithm of the prior probability: of its terms, or of its name."""
+        named = self.named.get(key_of(sides))
+        own = sum(side.price for side in sides)
+        return own if named is None else min(own, named.price)
+
+    def best(
+        self, candidates: Sequence[Sequence[Side]], systems: Iterable[Sequence[Side]] = (),
+        now: Fitted | None = None,
+    ) -> Fitted:  # fmt: skip
+        """The most probable system: equations exchanged one at a time, terms dropped.
+
+        Args:
+            candidates: right-hand sides for each state.
+            systems: whole systems that are in the race too.
+            now: the best so far.
+        """
+        for system in chain(_together(candidates), systems):
             now = self.fitted(system) if now is None else self._better(now, system)
         assert now is not None
         for _ in range(_SWEEPS):
@@ -182,27 +222,36 @@ def assembled(
     states: tuple[sp.Symbol, ...],
     inputs: tuple[sp.Symbol, ...],
     discrete: bool = False,
+    groups: tuple[sp.Symbol, ...] = (),
 ) -> tuple[System, Array]:
-    """The system of some sides, and its numbers in order: the factor of a term, its inner ones."""
+    """The system of some sides, and its numbers in order: the factor of a term, its inner ones.
+
+    With groups, each number is as many, one a group, beside each other.
+    """
     right: list[sp.Expr] = []
     parameters: list[sp.Symbol] = []
     theta: list[float] = []
+
+    def number(value: float) -> sp.Expr:
+        own = sp.symbols(f"c{len(theta)}:{len(theta) + max(len(groups), 1)}")
+        parameters.extend(own)
+        theta.extend([value] * len(own))
+        return sp.Add(*map(sp.Mul, groups, own)) if groups else own[0]
+
     for side in sides:
         total = side.fixed
-        for term, number, inner in zip(side.terms, side.numbers, side.inner, strict=True):
-            own = sp.symbols(f"c{len(theta)}:{len(theta) + 1 + len(inner)}")
-            renamed = dict(zip(term.inner, own[1:], strict=True))
-            total = total + own[0] * term.expression.xreplace(renamed)
-            parameters += own
-            theta += [number, *inner]
+        for term, factor, inner in zip(side.terms, side.numbers, side.inner, strict=True):
+            own = number(factor)
+            renamed = dict(zip(term.inner, map(number, inner), strict=True))
+            total = total + own * term.expression.xreplace(renamed)
         right.append(sp.sympify(total))
     system = System(states, inputs, tuple(parameters), tuple(right), discrete)
     return system, np.array(theta, dtype=float)
 
 
-def with_numbers(sides: Sequence[Side], theta: Array) -> tuple[Side, ...]:
-    """The sides with these numbers, in the order of `assembled`."""
-    values = iter(theta.tolist())
+def with_numbers(sides: Sequence[Side], theta: Array, groups: int = 1) -> tuple[Side, ...]:
+    """The sides with these numbers, in the order of `assembled`; means over groups."""
+    values = iter(theta.reshape(-1, groups).mean(axis=1).tolist())
     out = []
     for side in sides:
         numbers, inner = [], []

@@ -11,7 +11,7 @@ import sympy as sp
 from .._core.types import Array
 from ..discovery import Grade
 from ..symbols import program
-from ._choice import Choice, Fitted
+from ._choice import Choice, Fitted, assembled, key_of
 from ._finish import Finished
 from ._runs import Run, input_at
 from ._shooting import Rows, predicted_variance, shot
@@ -27,7 +27,8 @@ FEW_ROWS = 4  # cells that each fitted number must have
 FIRST_PART, FEWEST = 0.7, 8  # of a run, that the rest is forecast from; rows that this takes
 ASTRAY = 3.0  # mean square of a forecast's error, in units of its variance
 UNKNOWN = 0.5  # standard error of a number relative to it, beyond which it is hardly known
-FEW_TERMS = 4  # of an equation that is established under noise
+PLAIN = 2.5  # price of a cube: dearer terms of a system without a name are a doubt under noise
+FEW_TERMS = 3  # of an equation without a name that is established under noise
 _SHOWN = 12  # rivals
 _PLACES, _SAME = 200, 1e-3  # at which two systems are compared, and how near they are as one
 
@@ -60,22 +61,24 @@ def _rivals(choice: Choice, best: Fitted) -> tuple[Rival, ...]:
     weighed = sorted((f for f in choice.seen.values() if np.isfinite(f.score)),
                      key=lambda f: f.score)[:_SHOWN]  # fmt: skip
     shares = np.exp(-np.array([f.score - weighed[0].score for f in weighed]) / 2)
+    shares /= shares.sum()
     return tuple(
-        Rival(_formulas(f), float(share / shares.sum()), len(f.trajectories.theta), f is best)
+        Rival(_formulas(choice, f), float(share), len(f.trajectories.theta), f is best)
         for f, share in zip(weighed, shares, strict=True)
     )
 
 
-def _formulas(fitted: Fitted) -> tuple[sp.Expr, ...]:
-    numbers = map(sp.Float, fitted.trajectories.theta.tolist())
-    values = dict(zip(fitted.system.parameters, numbers, strict=True))
-    return tuple(right.xreplace(values) for right in fitted.system.right)
+def _formulas(choice: Choice, fitted: Fitted) -> tuple[sp.Expr, ...]:
+    """Right-hand sides with their numbers, the mean ones if groups have their own."""
+    system, theta = assembled(fitted.sides, choice.states, choice.inputs)
+    values = dict(zip(system.parameters, map(sp.Float, theta.tolist()), strict=True))
+    return tuple(right.xreplace(values) for right in system.right)
 
 
 def _still(choice: Choice) -> float:
     """Score of states that do not change in a run."""
-    squares = sum(np.nansum((run.X - np.nanmean(run.X, axis=0)) ** 2, axis=0)
-                  for run in choice.rows.runs)  # fmt: skip
+    means = [np.broadcast_to(np.nanmean(run.X, axis=0), run.X.shape) for run in choice.rows.runs]
+    squares = np.nansum(((choice.rows.X - np.concatenate(means)) / choice.rows.sizes) ** 2, axis=0)
     counts = np.isfinite(choice.rows.X).sum(axis=0)
     return float(counts @ np.log(squares / counts + choice.data.floor**2))
 
@@ -97,14 +100,10 @@ def _against(choice: Choice, settled: Finished) -> Iterator[str]:
 
 def _alike(choice: Choice, settled: Finished) -> float:
     """By how many standard deviations neighbours are missed alike, of the worst state."""
-    nodes, at = settled.trajectories.nodes, 0
-    products, squares = np.zeros(choice.rows.X.shape[1]), np.zeros(choice.rows.X.shape[1])
-    for run in choice.rows.runs:
-        left = run.X - nodes[at : at + len(run.t), : run.X.shape[1]]
-        at += len(run.t)
-        products += np.nansum(left[1:] * left[:-1], axis=0)
-        squares += np.nansum(left**2, axis=0)
-    counts = np.isfinite(choice.rows.X).sum(axis=0)
+    X, begin = choice.rows.X, choice.rows.begin
+    left = (X - settled.trajectories.nodes[:, : X.shape[1]]) / choice.rows.sizes
+    products = np.nansum(left[begin] * left[begin + 1], axis=0)
+    squares, counts = np.nansum(left**2, axis=0), np.isfinite(X).sum(axis=0)
     return float(np.max(np.sqrt(counts) * products / np.maximum(squares, 1e-300)))
 
 
@@ -129,12 +128,26 @@ def _doubts(
              strict=True) if not error < UNKNOWN * value]  # fmt: skip
     if loose:
         yield f"The rows hardly determine {', '.join(loose)}."
-    longest = max(len(side.terms) for side in best.sides)
-    if longest > FEW_TERMS:
-        yield f"An equation has {longest} terms: so many follow many a curve, with this noise."
+    if key_of(best.sides) not in choice.named:
+        yield from _unnamed(best)
     missed = forecast_error(choice, settled)
     if missed is not None and not missed < ASTRAY:
         yield "Fitted to the first part of the runs, it misses the rest by more than its error."
+
+
+def _unnamed(best: Fitted) -> Iterator[str]:
+    """Doubts about a system that no textbook has, found in noisy rows."""
+    longest = max(len(side.terms) for side in best.sides)
+    if longest > FEW_TERMS:
+        yield f"An equation has {longest} terms: so many follow many a curve, with this noise."
+    terms = [term for side in best.sides[len(best.sides) - len(best.trajectories.counts) :]
+             for term in side.terms[side.held :]]  # fmt: skip
+    rare = [str(term.expression) for term in terms if term.price > PLAIN]
+    if rare:
+        yield (
+            f"It has no name, and a term of a rare kind ({rare[0]}): with this noise, others "
+            "would do as well."
+        )
 
 
 def _same(choice: Choice, best: Fitted, rival: Rival) -> bool:
@@ -160,7 +173,10 @@ def forecast_error(choice: Choice, settled: Finished) -> float | None:
     if choice.discrete or any(len(run.t) * FIRST_PART < FEWEST for run in runs):
         return None
     cuts = [int(len(run.t) * FIRST_PART) for run in runs]
-    first = Rows.of([r.until(c) for r, c in zip(runs, cuts, strict=True)], choice.rows.timed)
+    late = np.concatenate([np.arange(len(r.t)) >= c for r, c in zip(runs, cuts, strict=True)])
+    sizes = np.broadcast_to(choice.rows.sizes, choice.rows.X.shape)
+    first = Rows.of([r.until(c) for r, c in zip(runs, cuts, strict=True)], choice.rows.timed,
+                    sizes=sizes[~late])  # fmt: skip
     nodes = np.split(settled.trajectories.nodes, np.cumsum([len(r.t) for r in runs])[:-1])
     early = np.concatenate([n[:c] for n, c in zip(nodes, cuts, strict=True)])
     fit = shot(settled.system, first, settled.trajectories.theta, early, settled.sigma)
@@ -173,8 +189,8 @@ def forecast_error(choice: Choice, settled: Finished) -> float | None:
         return np.inf
     variance = predicted_variance(settled.system, choice.rows, fit, whole, settled.sigma)
     measured = choice.rows.X.shape[1]
-    error = (choice.rows.X - whole[:, :measured]) ** 2 / (settled.sigma**2 + variance)
-    late = np.concatenate([np.arange(len(r.t)) >= c for r, c in zip(runs, cuts, strict=True)])
+    noise = (settled.sigma * sizes) ** 2
+    error = (choice.rows.X - whole[:, :measured]) ** 2 / (noise + variance)
     return float(np.nanmean(error[late]))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,17 +13,19 @@ import sympy as sp
 from .. import __version__
 from .._core import checks as check
 from .._core.callbacks import Callback, Progress, checked, entered
+from .._core.types import Array
 from ..symbols import Names, names_in
 from ._choice import Choice, Fitted, Side
 from ._claims import judged
 from ._finish import finished
-from ._known import Given, read_known
 from ._recorded import recorded, state_names
-from ._runs import LEAST_ROWS, LEAST_ROWS_OF_KNOWN, Series, read_series
+from ._runs import LEAST_ROWS, LEAST_ROWS_OF_KNOWN, Series, read_series, with_indicators
 from ._shooting import Rows
+from .known import Given, Named, named_systems, read_known
 from .record import Dynamics
 from .search import (
     KINDS,
+    Equation,
     Problem,
     Smoothed,
     Stepped,
@@ -36,11 +38,17 @@ from .search import (
 )
 
 FUNCTIONS = ("sin", "cos", "tan", "cot", "exp", "log", "sqrt", "abs", "quotient")
+NOISE_MODELS = ("auto", "constant", "proportional")
 _LONGEST = {1: 8, 2: 6}  # terms of an equation: polynomials alone, and with others
 _MARGIN = 30.0  # score behind the best up to which noisy rows leave an equation in the race
+_ROWS_A_TERM, _FEWEST = 6, 2  # rows that each term must have; terms that are looked for anyway
+_GROWS = 10.0  # score by which noise in proportion to the states must be better than constant noise
+_SMALL = 0.02  # of the largest state: noise in proportion to it is not smaller than there
 _EXACT = 3e-7  # relative to the spread: nothing more is looked for
 _UNKNOWN = Given(sp.S.Zero, (), True)
 _CLEANER = 0.2  # of the noise of smooth curves: rows of which so little is left have none
+_GROUPS_ALONE = 4  # groups whose equations are looked for in their own rows, besides all rows
+_NAMED = 6  # systems with a name whose trajectories are looked at
 _SHORT = 3  # terms of an equation that is not shortened by other functions
 
 
@@ -54,6 +62,7 @@ class _Search:
         variables: symbols of states and inputs.
         without: functions that no term may have.
         known: right-hand sides that are given, by state.
+        noise_model: the option of that name.
         limit: when to end.
         tell: called at every stage; True ends the search.
     """
@@ -63,6 +72,7 @@ class _Search:
     variables: tuple[sp.Symbol, ...]
     without: frozenset[str]
     known: Mapping[int, Given]
+    noise_model: str
     limit: float
     tell: Callable[[str, Fitted | None], bool]
 
@@ -76,6 +86,7 @@ class _Ways:
     autonomous: bool
     known: Mapping[str, str]
     without: frozenset[str]
+    noise_model: str
 
 
 def discover_dynamics(
@@ -85,11 +96,13 @@ def discover_dynamics(
     names: Sequence[str] | None = None,
     inputs: Sequence[str] = (),
     run: Any = None,
+    by: Any = None,
     order: int = 1,
     discrete: bool = False,
     autonomous: bool = True,
     known: Mapping[str, str] | None = None,
     without: Sequence[str] = (),
+    noise_model: str = "auto",
     time_limit: float = 120.0,
     callbacks: Sequence[Callback] | None = None,
 ) -> Dynamics:
@@ -108,6 +121,9 @@ def discover_dynamics(
         names: of the columns; "x0", "x1", ... by default.
         inputs: columns that are known inputs or forcing, straight between rows, not states.
         run: the column that names the run of each row, or a label for each row.
+        by: the column that names what each row belongs to, such as a subject, or a label for each
+            row (for each run, if X is a list). All have the same equations; which numbers each has
+            of its own, and which all share, is chosen by BIC.
         order: 2 if X has positions alone, and their accelerations are to be found.
         discrete: whether the rows are steps of a map, x[k + 1] = f(x[k]), at times one apart.
         autonomous: False if the right-hand sides may depend on time itself.
@@ -115,6 +131,8 @@ def discover_dynamics(
             to be fitted, and "f" stands for what is to be found, as in {"v": "f - g*x"}.
         without: functions that no right-hand side may have, out of sin, cos, tan, cot, exp, log,
             sqrt, abs, quotient.
+        noise_model: "constant", "proportional" to states above 0, or "auto": proportional where
+            that is clearly the likelier one.
         time_limit: seconds after which the best system so far is returned.
         callbacks: functions of a `Progress`, called at every stage; one that returns True ends the
             search.
@@ -140,14 +158,16 @@ def discover_dynamics(
         raise TypeError(f"without must be a list of functions, got {without!r}")
     for name in without:
         check.choice(name, FUNCTIONS, "without")
-    series = read_series(t, X, names, inputs, run, _least_rows(known))
+    check.choice(noise_model, NOISE_MODELS, "noise_model")
+    series = read_series(t, X, names, inputs, run, by, _least_rows(known))
     _check_known(known, series)
     asked = {
         "order": order, "discrete": discrete, "autonomous": autonomous,
-        "known": dict(known or {}), "without": list(without), "time_limit": time_limit,
+        "known": dict(known or {}), "without": list(without), "noise_model": noise_model,
+        "time_limit": time_limit,
     }  # fmt: skip
     with entered(checked(callbacks)) as tell, np.errstate(all="ignore"):
-        ways = _Ways(order, discrete, autonomous, known or {}, frozenset(without))
+        ways = _Ways(order, discrete, autonomous, known or {}, frozenset(without), noise_model)
 
         def at(stage: str, now: Fitted | None) -> bool:
             return tell(_progress(stage, now, start, time_limit))
@@ -158,7 +178,7 @@ def discover_dynamics(
         verdict = judged(choice, best, settled, time.monotonic() > search.limit)
         provenance = {"version": __version__, "options": asked, "notes": list(series.notes)}
         return recorded(
-            series, choice, settled, verdict, order=order, provenance=provenance,
+            series, choice, best, settled, verdict, order=order, provenance=provenance,
             seconds=time.monotonic() - start,
         )  # fmt: skip
 
@@ -193,13 +213,17 @@ def _search(
     timed = not ways.autonomous
     states = state_names(series, ways.order)
     symbols = Names([*states, *series.inputs, *([series.time] if timed else [])]).symbols
-    data: Smoothed | Stepped
-    data = Stepped(series.runs) if ways.discrete else Smoothed.of(series.runs, ways.order, timed)
-    rows = Rows.of(series.runs, timed, precise=bool(data.clean.any()))
-    own, inputs = symbols[: len(states)], symbols[len(states) :]
-    choice = Choice(data, rows, own, inputs, ways.discrete, limit)
     given = read_known(ways.known, states, symbols, ways.order)
-    return _Search(data, choice, symbols, ways.without, given, limit, tell)
+    groups = tuple(sp.Symbol(f"_group{k}") for k in range(len(series.groups)))
+    place = len(states) + len(series.inputs)
+    symbols = (*symbols[:place], *groups, *symbols[place:])
+    runs = with_indicators(series.runs, series.groups)
+    data: Smoothed | Stepped
+    data = Stepped(runs) if ways.discrete else Smoothed.of(runs, ways.order, timed)
+    rows = Rows.of(runs, timed, precise=bool(data.clean.any()))
+    own, inputs = symbols[: len(states)], symbols[len(states) :]
+    choice = Choice(data, rows, own, inputs, ways.discrete, limit, groups)
+    return _Search(data, choice, symbols, ways.without, given, ways.noise_model, limit, tell)
 
 
 def _best(search: _Search) -> tuple[Choice, Fitted]:
@@ -207,15 +231,21 @@ def _best(search: _Search) -> tuple[Choice, Fitted]:
     found: list[list[Side]] | None = None
     now: Fitted | None = None
     tasks = _problems(search)
-    terms = _allowed(library(search.variables, tasks[0].values), search.without)
+    terms = _vocabulary(search, tasks[0].values)
+    named = _named(search, terms)
+    search.choice.named = {system.key: system for system in named}
     for kinds in KINDS:
         if search.tell(f"equations of {kinds[-1]}s", now) or time.monotonic() > search.limit:
             break
         vocabulary = [term for term in terms if term.kind in kinds]
         if found is not None and len(vocabulary) == sum(t.kind == "polynomial" for t in terms):
             continue
-        found = _candidates(search, tasks, vocabulary, _LONGEST[min(len(kinds), 2)])
-        now = search.choice.best(found, now)
+        whole = _with_names(search, tasks, named) if found is None else ()
+        longest = _LONGEST[min(len(kinds), 2)]
+        found = _candidates(search, tasks, vocabulary, longest)
+        for alone in _groups_alone(search):
+            found = list(map(list.__add__, found, _candidates(*alone, vocabulary, longest)))
+        now = search.choice.best(found, whole, now)
         if not search.data.clean.any() and _is_cleaner(search, now):
             return _best(_sharpened(search))
         if _is_exact(search, now):
@@ -227,7 +257,84 @@ def _best(search: _Search) -> tuple[Choice, Fitted]:
             "the trajectories of no system could be fitted to the rows; if known= gives equations, "
             "leave a part of them open by f, or give others"
         )
-    return search.choice, now
+    sizes = _growing(search, now)
+    if sizes is None:
+        return search.choice, now
+    choice, again = _best(_weighted(search, sizes))
+    worse = search.noise_model == "auto" and again.score > now.score
+    return (search.choice, now) if worse else (choice, again)
+
+
+def _growing(search: _Search, now: Fitted) -> Array | None:
+    """Sizes of the noise of all cells where it grows with the states; None where it does not."""
+    data, rows = search.data, search.choice.rows
+    if search.noise_model == "constant" or isinstance(data, Stepped) or data.clean.any():
+        return None
+    if data.sizes is not None:
+        return None  # it is taken into account already
+    sizes, known = np.ones(rows.X.shape), np.isfinite(rows.X)
+    for k, (x, level) in enumerate(zip(rows.X.T, now.trajectories.nodes.T, strict=False)):
+        own = known[:, k]
+        if not (x[own] > 0).all():
+            continue
+        size = np.maximum(level, _SMALL * float(level.max()))
+        size = size / np.exp(np.mean(np.log(size[own])))  # likelihoods can then be compared
+        left = (x - level)[own]
+        gain = len(left) * np.log(np.mean(left**2) / np.mean((left / size[own]) ** 2))
+        if gain > _GROWS or search.noise_model == "proportional":
+            sizes[:, k] = size
+    return None if (sizes == 1).all() else sizes
+
+
+def _named(search: _Search, terms: Sequence[Term]) -> list[Named]:
+    """Systems of textbooks that may be in the data."""
+    data, states = search.data, search.choice.states
+    if isinstance(data, Stepped):
+        return []
+    found = named_systems(states, terms, data.order)
+    return [n for n in found if all(len(_allowed(s, search.without)) == len(s) for s in n.sides)]
+
+
+def _with_names(
+    search: _Search, tasks: Sequence[Problem], named: Sequence[Named]
+) -> Iterator[list[Side]]:
+    """Systems of textbooks, their numbers fitted in integral form; none where rows need no help."""
+    hidden = len(search.choice.states) - len(tasks)
+    if len(search.known) > hidden or search.data.clean.any():
+        return
+    found: list[list[Equation]] = []
+    for system in named:
+        try:
+            sides = zip(tasks, system.sides[hidden:], strict=True)
+            found.append([fitted_terms(task, terms) for task, terms in sides])
+        except ValueError:
+            continue  # a term has no value on these rows
+    found.sort(key=lambda sides: sum(side.score for side in sides))
+    positions = [Side((), (), (), search.known[k].fixed) for k in range(hidden)]
+    for best in found[:_NAMED]:
+        fits = zip(best, tasks, strict=True)
+        yield [*positions, *(Side.of(e, task.y, sp.S.Zero, 0) for e, task in fits)]
+
+
+def _vocabulary(search: _Search, values: Array) -> list[Term]:
+    """Terms in states and inputs that have values on the data, without what is ruled out."""
+    own = [k for k, symbol in enumerate(search.variables) if symbol not in search.choice.groups]
+    found = library([search.variables[k] for k in own], values[:, own])
+    return _allowed(found, search.without)
+
+
+def _groups_alone(search: _Search) -> Iterator[tuple[_Search, list[Problem]]]:
+    """The search on the runs of one group, for some of the largest."""
+    data = search.data
+    labels = [run.group for run in data.runs]
+    rows = {g: sum(len(r.t) for r in data.runs if r.group == g) for g in labels if g}
+    for group in sorted(rows, key=lambda g: -rows[g])[:_GROUPS_ALONE]:
+        here = [k for k, label in enumerate(labels) if label == group]
+        runs = [data.runs[k] for k in here]
+        own = (replace(data, runs=runs) if isinstance(data, Stepped)
+               else Smoothed.of(runs, data.order, data.timed, data.exact))  # fmt: skip
+        alone = replace(search, data=own)
+        yield alone, _problems(alone)
 
 
 def _problems(search: _Search) -> list[Problem]:
@@ -251,7 +358,8 @@ def _candidates(
             continue
         task = tasks[k - hidden].less(given.fixed)
         base = fitted_terms(task, given.terms)
-        found = equations(task, vocabulary, longest, base, margin) if given.open else []
+        most = max(min(longest, len(task.y) // _ROWS_A_TERM), _FEWEST)
+        found = equations(task, vocabulary, most, base, margin) if given.open else []
         held = len(given.terms)
         sides.append([Side.of(e, task.y, given.fixed, held) for e in (*found, base)])
     return sides
@@ -281,8 +389,16 @@ def _sharpened(search: _Search) -> _Search:
     assert isinstance(search.data, Smoothed)
     data = Smoothed.of(search.data.runs, search.data.order, search.data.timed, exact=True)
     rows = Rows.of(data.runs, data.timed)
-    choice = Choice(data, rows, old.states, old.inputs, old.discrete, old.limit)
-    return replace(search, data=data, choice=choice)
+    return replace(search, data=data, choice=replace(old, data=data, rows=rows, seen={}))
+
+
+def _weighted(search: _Search, sizes: Array) -> _Search:
+    """The search with noise of these sizes."""
+    old = search.choice
+    assert isinstance(search.data, Smoothed)
+    data = Smoothed.of(search.data.runs, search.data.order, search.data.timed, sizes=sizes)
+    rows = Rows.of(data.runs, data.timed, precise=False, sizes=sizes)
+    return replace(search, data=data, choice=replace(old, data=data, rows=rows, seen={}))
 
 
 def _is_exact(search: _Search, now: Fitted) -> bool:

@@ -53,10 +53,32 @@ def finished(choice: Choice, fitted: Fitted) -> Finished:
     sigma = np.maximum(found.noise, choice.data.floor)
     now = _refit(choice, Finished(fitted.system.right, {}, {}, fitted.system, found, sigma))
     assert now is not None
+    if choice.groups:
+        return _in_common(choice, now)
     for other in _shared(now):
         now = _accepted(choice, now, _tied(now, *other), float(np.log(choice.rows.X.size)))
     for symbol in now.system.parameters:
         now = _accepted(choice, now, _made_exact(now, symbol), _WORSE)
+    return now
+
+
+def _in_common(choice: Choice, now: Finished) -> Finished:
+    """The system with numbers that all groups share, where the trajectories cannot tell."""
+    count, symbols = len(choice.groups), now.system.parameters
+    families = [symbols[k : k + count] for k in range(0, len(symbols), count)]
+    values = dict(zip(symbols, now.trajectories.theta.tolist(), strict=True))
+    errors = dict(zip(symbols, now.errors.tolist(), strict=True))
+
+    def differs(family: tuple[sp.Symbol, ...]) -> float:
+        own = np.array([values[s] for s in family])
+        return float(np.sum(((own - own.mean()) / [max(errors[s], 1e-300) for s in family]) ** 2))
+
+    allowed = (count - 1) * float(np.log(np.isfinite(choice.rows.X).sum()))
+    for first, *others in sorted(families, key=differs):
+        other = now
+        for symbol in others:
+            other = _replaced(other, {symbol: first}, symbol, {})
+        now = _accepted(choice, now, other, allowed)
     return now
 
 

@@ -10,23 +10,25 @@ import sympy as sp
 from .._core.types import Array
 from ..discovery import Evidence, Law, Noise, Parameter
 from ..symbols import Names
-from ._choice import Choice
+from ._choice import Choice, Fitted, key_of
 from ._claims import Judgement
 from ._finish import Finished
+from ._groups import typical
 from ._runs import Series
 from .record import Dynamics, Start
 
 
 def recorded(
-    series: Series, choice: Choice, settled: Finished, verdict: Judgement, order: int,
-    provenance: dict[str, Any], seconds: float,
+    series: Series, choice: Choice, best: Fitted, settled: Finished, verdict: Judgement,
+    order: int, provenance: dict[str, Any], seconds: float,
 ) -> Dynamics:  # fmt: skip
     """The system as a `Dynamics`.
 
     Args:
         series: the data.
         choice: systems that were fitted.
-        settled: the one that is returned.
+        best: the one that is returned.
+        settled: the same with shared and exact numbers.
         verdict: its grade.
         order: of the equations.
         provenance: version, options and notes.
@@ -35,22 +37,43 @@ def recorded(
     states = state_names(series, order)
     timed = [series.time] if choice.rows.timed else []
     inputs = (*series.inputs, *timed)
+    found = settled.trajectories
+    groups = None
+    if series.groups:
+        settled, groups = typical(series, choice, settled)
     covariance = _covariance(settled)
     parameters = _parameters(settled, covariance)
-    found = settled.trajectories
     spread = np.nanstd(choice.rows.X, axis=0)
     noise = found.noise * np.sqrt(found.counts / np.maximum(found.counts - _share(settled), 1))
+    models, level = _levels(choice, settled)
     names = Names([*states, *inputs])
     laws = _laws(choice, settled, names, noise / spread, parameters, covariance, verdict)
     return Dynamics(
         equations=laws,
         measured=series.states, inputs=inputs, time=series.time, parameters=parameters,
         covariance=covariance, starts=_starts(series, settled, covariance, len(states)),
-        noise=dict(zip(series.states, noise.tolist(), strict=True)),
+        noise=dict(zip(series.states, (noise / level).tolist(), strict=True)),
+        noise_model=dict(zip(series.states, models, strict=True)),
+        name=_name(choice, best), groups=groups,
         explained=_explained(choice, settled), rows=len(choice.rows.X), grade=verdict.grade,
         doubts=verdict.doubts, rivals=verdict.rivals, discrete=choice.discrete, seconds=seconds,
         candidates=len(choice.seen), provenance=provenance, data=series.runs,
     )  # fmt: skip
+
+
+def _name(choice: Choice, best: Fitted) -> str:
+    """What textbooks call the system, if they have it."""
+    named = choice.named.get(key_of(best.sides))
+    return "" if named is None else named.name
+
+
+def _levels(choice: Choice, settled: Finished) -> tuple[list[str], Array]:
+    """The model of the noise of each state, and what its size is relative to: 1 if constant."""
+    X = choice.rows.X
+    sizes = np.broadcast_to(choice.rows.sizes, X.shape)
+    models = ["constant" if (size == 1).all() else "proportional" for size in sizes.T]
+    level = np.median(settled.trajectories.nodes[:, : X.shape[1]] / sizes, axis=0)
+    return models, np.where(np.array(models) == "constant", 1.0, level)
 
 
 def state_names(series: Series, order: int) -> list[str]:
@@ -98,8 +121,9 @@ def _laws(
     parameters: tuple[Parameter, ...], covariance: Array, verdict: Judgement,
 ) -> dict[str, Law]:  # fmt: skip
     """The right-hand side of each state as a law of all states and inputs."""
+    inputs = len(choice.rows.runs[0].U.T) - len(choice.groups)
     values = np.c_[settled.trajectories.nodes,
-                   np.concatenate([run.U for run in choice.rows.runs])]  # fmt: skip
+                   np.concatenate([run.U[:, :inputs] for run in choice.rows.runs])]  # fmt: skip
     if choice.rows.timed:
         values = np.c_[values, np.concatenate([run.t for run in choice.rows.runs])]
     box = tuple(zip(values.min(axis=0).tolist(), values.max(axis=0).tolist(), strict=True))
@@ -129,13 +153,14 @@ def _starts(series: Series, settled: Finished, covariance: Array, size: int) -> 
         own = nodes[at : at + len(run.t)]
         at += len(run.t)
         out.append(Start(run.label, (float(run.t[0]), float(run.t[-1])), own[0], own[-1],
-                         errors[size * k : size * (k + 1)]))  # fmt: skip
+                         errors[size * k : size * (k + 1)], run.group))  # fmt: skip
     return tuple(out)
 
 
 def _explained(choice: Choice, settled: Finished) -> dict[str, float]:
     X = choice.rows.X
     whole = np.nansum((X - np.nanmean(X, axis=0)) ** 2, axis=0)
-    shares = 1 - settled.trajectories.squares / whole
+    left = X - settled.trajectories.nodes[:, : X.shape[1]]
+    shares = 1 - np.nansum(left**2, axis=0) / whole
     names = [symbol.name for symbol in choice.states[: X.shape[1]]]
     return dict(zip(names, shares.tolist(), strict=True))

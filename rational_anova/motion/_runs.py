@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,16 +30,18 @@ class Run:
         t: times, rising, (rows,).
         X: states that were measured, nan where one is missing, (rows, states).
         U: inputs, known at all times, (rows, inputs).
+        group: what has numbers of its own, such as a subject; "" if nothing has.
     """
 
     label: str
     t: Array
     X: Array
     U: Array
+    group: str = ""
 
     def until(self, row: int) -> Run:
         """The rows before one."""
-        return Run(self.label, self.t[:row], self.X[:row], self.U[:row])
+        return Run(self.label, self.t[:row], self.X[:row], self.U[:row], self.group)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +54,7 @@ class Series:
         inputs: names of the inputs.
         time: name of the column of times.
         notes: what is to be said of the table.
+        by: name of the column that tells groups apart; "" if there are none.
     """
 
     runs: tuple[Run, ...]
@@ -59,6 +62,21 @@ class Series:
     inputs: tuple[str, ...]
     time: str
     notes: tuple[str, ...] = ()
+    by: str = ""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """All groups, in the order of the runs; none if numbers are the same for all."""
+        return tuple(dict.fromkeys(run.group for run in self.runs)) if self.by else ()
+
+
+def with_indicators(runs: Sequence[Run], groups: Sequence[str]) -> tuple[Run, ...]:
+    """Runs with further inputs, one a group: 1 in its own runs, 0 in others."""
+    own = [np.array([float(run.group == group) for group in groups]) for run in runs]
+    return tuple(
+        replace(run, U=np.c_[run.U, np.tile(one, (len(run.t), 1))])
+        for run, one in zip(runs, own, strict=True)
+    )
 
 
 def input_at(run: Run, times: Array, timed: bool) -> Array:  # (..., inputs)
@@ -74,6 +92,7 @@ def read_series(
     names: Sequence[str] | None = None,
     inputs: Sequence[str] = (),
     run: Any = None,
+    by: Any = None,
     least: int = LEAST_ROWS,
 ) -> Series:
     """Read trajectories.
@@ -84,11 +103,13 @@ def read_series(
         names: of the columns of X, if it has none.
         inputs: columns that are inputs rather than states.
         run: the column that names the run of each row, or such labels.
+        by: the column that names the group of each row, or such labels; a label for each run, if
+            there is a list of them. A group without names of runs is one run.
         least: how many rows there must be.
     """
     if isinstance(inputs, str):
         raise TypeError(f"inputs must be a list of names of columns, got {inputs!r}")
-    tables = list(_tables(t, X, names, run))
+    tables = list(_tables(t, X, names, run, by))
     columns = list(tables[0].frame.columns)
     for table in tables[1:]:
         if list(table.frame.columns) != columns:
@@ -103,7 +124,8 @@ def read_series(
     notes: list[str] = []
     runs = tuple(_read(table, states, given, notes) for table in tables)
     _check_all(runs, states, given, least)
-    return Series(runs, tuple(states), tuple(given), tables[0].time, tuple(notes))
+    column = "" if by is None else by if isinstance(by, str) else "group"
+    return Series(runs, tuple(states), tuple(given), tables[0].time, tuple(notes), column)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,9 +136,10 @@ class _Table:
     time: str
     t: pd.Series
     frame: pd.DataFrame
+    group: str = ""
 
 
-def _tables(t: Any, X: Any, names: Sequence[str] | None, run: Any) -> Iterator[_Table]:
+def _tables(t: Any, X: Any, names: Sequence[str] | None, run: Any, by: Any) -> Iterator[_Table]:
     """One table a run."""
     if _is_list_of_tables(X):
         if run is not None:
@@ -124,26 +147,44 @@ def _tables(t: Any, X: Any, names: Sequence[str] | None, run: Any) -> Iterator[_
         times = t if _is_list_of_tables(t, 1) else [t] * len(X)
         if len(times) != len(X):
             raise ValueError(f"there are {len(X)} tables, but {len(times)} columns of times")
+        if isinstance(by, str) or (by is not None and len(by) != len(X)):
+            raise ValueError(f"there is a list of {len(X)} tables; by must have a label for each")
         for k, (one, table) in enumerate(zip(times, X, strict=True)):
-            yield _timed(one, as_frame(table, names)[0], str(k))
+            group = "" if by is None else str(by[k])
+            yield _timed(one, as_frame(table, names)[0], str(k), group)
         return
     frame = as_frame(X, names)[0]
-    if run is None:
+    runs = None if run is None else _labels(frame, run, "run")
+    groups = None if by is None else _labels(frame, by, "by")
+    words = groups if runs is None else runs
+    if words is None:
         yield _timed(t, frame, "0")
         return
-    labels = as_column(frame[choice(run, frame.columns, "run")] if isinstance(run, str) else run)
-    if len(labels) != len(frame):
-        raise ValueError(f"X has {len(frame)} rows, but run has {len(labels)}")
-    if isinstance(run, str):
-        frame = frame.drop(columns=run)
-    words = as_text(labels).to_numpy(dtype=object)
-    if None in words.tolist():
-        row = words.tolist().index(None) + 1
-        raise ValueError(f"run is missing in row {row}; name the run, or leave the row out")
-    for label in dict.fromkeys(words.tolist()):
-        here = words == label
+    gone = [column for column in dict.fromkeys([run, by]) if isinstance(column, str)]
+    frame = frame.drop(columns=gone)
+    for label in dict.fromkeys(words):
+        here = np.array([word == label for word in words])
         one = t if isinstance(t, str) else as_column(t, "t")[here]
-        yield _timed(one, frame[here].reset_index(drop=True), str(label))
+        own = {"": None} if groups is None else dict.fromkeys(np.array(groups)[here].tolist())
+        if len(own) > 1:
+            first, second, *_ = own
+            raise ValueError(
+                f"run {label!r} has rows of two groups, {first!r} and {second!r}; a run is of one"
+            )
+        yield _timed(one, frame[here].reset_index(drop=True), label, next(iter(own)))
+
+
+def _labels(frame: pd.DataFrame, given: Any, option: str) -> list[str]:
+    """The label of each row, by the name of a column or as they are."""
+    column = frame[choice(given, frame.columns, option)] if isinstance(given, str) else given
+    labels = as_text(as_column(column))
+    if len(labels) != len(frame):
+        raise ValueError(f"X has {len(frame)} rows, but {option} has {len(labels)}")
+    words = labels.to_numpy(dtype=object).tolist()
+    if None in words:
+        row = words.index(None) + 1
+        raise ValueError(f"{option} is missing in row {row}; name it, or leave the row out")
+    return [str(word) for word in words]
 
 
 def _is_list_of_tables(values: Any, dimensions: int = 2) -> bool:
@@ -156,15 +197,15 @@ def _is_list_of_tables(values: Any, dimensions: int = 2) -> bool:
                      and (len(first.shape) == dimensions or len(first) > 1))  # fmt: skip
 
 
-def _timed(t: Any, frame: pd.DataFrame, label: str) -> _Table:
+def _timed(t: Any, frame: pd.DataFrame, label: str, group: str = "") -> _Table:
     if isinstance(t, str):
         name = choice(t, frame.columns, "t")
-        return _Table(label, name, frame[name], frame.drop(columns=name))
+        return _Table(label, name, frame[name], frame.drop(columns=name), group)
     column = as_column(t, "t").reset_index(drop=True)
     if len(column) != len(frame):
         raise ValueError(f"run {label!r}: t has {len(column)} rows, but X has {len(frame)}")
     check_unique(frame.columns)
-    return _Table(label, str(column.name or "t"), column, frame)
+    return _Table(label, str(column.name or "t"), column, frame, group)
 
 
 def _read(table: _Table, states: Sequence[str], inputs: Sequence[str], notes: list[str]) -> Run:
@@ -195,7 +236,7 @@ def _read(table: _Table, states: Sequence[str], inputs: Sequence[str], notes: li
                 f"run {table.label!r} has {len(t) - count} values of {name!r}; at least "
                 f"{_LEAST_ROWS_A_RUN} are needed, so leave the run or the column out"
             )
-    return Run(table.label, t, X, U)
+    return Run(table.label, t, X, U, table.group)
 
 
 def _check_times(t: Array, label: str) -> None:

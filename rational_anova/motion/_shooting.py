@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.integrate import DOP853, RK45
 
+from .._core.least_squares import lstsq
 from .._core.types import Array
 from ._runs import Run, input_at
 from ._system import System
@@ -39,7 +40,8 @@ class Rows:
         t: time at the begin of each step.
         h: its length.
         timed: whether time is an input, the last.
-    method: integrator whose coefficients are used, of order 8 or 5.
+        method: integrator whose coefficients are used, of order 8 or 5.
+        sizes: of the noise of each cell, relative to the others of its state, (nodes, states).
     """
 
     runs: Sequence[Run]
@@ -50,18 +52,22 @@ class Rows:
     h: Array
     timed: bool = False
     method: Any = DOP853
+    sizes: Array | float = 1.0
     _inputs: dict[int, Array] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, runs: Sequence[Run], timed: bool = False, precise: bool = True) -> Rows:
+    def of(
+        cls, runs: Sequence[Run], timed: bool = False, precise: bool = True,
+        sizes: Array | None = None,
+    ) -> Rows:  # fmt: skip
         """Steps of runs; precise to rounding, or to what noisy rows can tell."""
-        sizes = [len(run.t) for run in runs]
-        first = np.cumsum([0, *sizes[:-1]])
-        begin = np.concatenate([f + np.arange(n - 1) for f, n in zip(first, sizes, strict=True)])
+        lengths = [len(run.t) for run in runs]
+        first = np.cumsum([0, *lengths[:-1]])
+        begin = np.concatenate([f + np.arange(n - 1) for f, n in zip(first, lengths, strict=True)])
         t = np.concatenate([run.t[:-1] for run in runs])
         h = np.concatenate([np.diff(run.t) for run in runs])
         X, method = np.concatenate([run.X for run in runs]), DOP853 if precise else RK45
-        return cls(runs, X, first, begin, t, h, timed, method)
+        return cls(runs, X, first, begin, t, h, timed, method, 1.0 if sizes is None else sizes)
 
     def inputs(self, steps: int) -> Array:
         """Inputs at all stages of all steps, (steps, stages, places, inputs)."""
@@ -84,7 +90,8 @@ class Trajectories:
     Attributes:
         theta: the numbers.
         nodes: states at the rows, (nodes, states).
-        squares: sums of squares that are left, by measured state; inf if it failed.
+        squares: sums of squares that are left, by measured state; inf if it failed. Where noise has
+            several sizes, what is left of a cell is divided by its own.
         counts: measured cells, by state.
         covariance: of starts and numbers, for noise of 1 in units of `sigma`.
     """
@@ -165,6 +172,7 @@ class _Step:
 class _Shooting:
     def __init__(self, system: System, rows: Rows, sigma: Array) -> None:
         self.system, self.rows, self.sigma = system, rows, sigma
+        self.deviations = np.broadcast_to(sigma * rows.sizes, rows.X.shape)  # of each cell
         self.measured = len(sigma)
         self.known = np.isfinite(rows.X)
         self.steps = 0
@@ -179,7 +187,7 @@ class _Shooting:
             ends, slopes = self._flow(theta, nodes[self.rows.begin])
         if not (np.isfinite(ends).all() and np.abs(slopes).max(initial=0.0) < _WILD):
             return None
-        left = np.where(self.known, self.rows.X - nodes[:, : self.measured], 0.0) / self.sigma
+        left = np.where(self.known, self.rows.X - nodes[:, : self.measured], 0.0) / self.deviations
         gaps = ends - nodes[self.rows.begin + 1]
         scale = np.ones(gaps.shape[1])
         scale[: self.measured] = self.sigma
@@ -248,12 +256,13 @@ class _Shooting:
         by, rest = self.condensed(now)
         if not (np.abs(by).max() < _WILD and np.isfinite(rest).all()):
             return None
-        J = (by[:, : self.measured] / self.sigma[:, None])[self.known]
-        wanted = (self.rows.X - (now.nodes + rest)[:, : self.measured]) / self.sigma
+        scaled = by[:, : self.measured] / self.deviations[..., None]
+        J = scaled[self.known]
+        wanted = (self.rows.X - (now.nodes + rest)[:, : self.measured]) / self.deviations
         norms = np.linalg.norm(J, axis=0)
         norms[norms == 0] = 1.0
-        z = np.linalg.lstsq(J / norms, wanted[self.known], rcond=1e-11)[0] / norms
-        left = np.where(self.known, wanted - by[:, : self.measured] @ z / self.sigma, 0.0)
+        z = lstsq(J / norms, wanted[self.known], 1e-11) / norms
+        left = np.where(self.known, wanted - scaled @ z, 0.0)
         promised = np.sum((left * self.sigma) ** 2, axis=0)
         return _Step(z[len(z) - len(now.theta) :], by @ z + rest, promised)
 
@@ -278,8 +287,8 @@ class _Shooting:
             return Trajectories(np.empty(0), nothing, failed, counts, nothing)
         by, rest = self.condensed(now)
         nodes = now.nodes + rest
-        J = (by[:, : self.measured] / self.sigma[:, None])[self.known]
-        left = np.where(self.known, self.rows.X - nodes[:, : self.measured], 0.0)
+        J = (by[:, : self.measured] / self.deviations[..., None])[self.known]
+        left = np.where(self.known, self.rows.X - nodes[:, : self.measured], 0.0) / self.rows.sizes
         covariance = np.linalg.pinv(J.T @ J) if J.size else np.empty((0, 0))
         unknown = np.flatnonzero(np.linalg.norm(J, axis=0) == 0)
         covariance[unknown, unknown] = np.inf

@@ -65,20 +65,22 @@ class Curve:
         return np.clip((np.asarray(t, dtype=float) - self.start) / self.length, 0.0, 1.0)
 
 
-def smooth(t: Array, x: Array, exact: bool = False) -> Curve:
+def smooth(t: Array, x: Array, exact: bool = False, sizes: Array | None = None) -> Curve:
     """A curve through rows (t, x), times rising; rows with x = nan are gaps.
 
     Args:
         t: times.
         x: values.
         exact: whether to interpolate, whatever noise is estimated.
+        sizes: of the noise of the rows, relative to each other; all alike by default.
     """
     known = np.isfinite(x)
+    sizes = np.ones(int(known.sum())) if sizes is None else sizes[known]
     t, x = t[known], x[known]
     start, length = float(t[0]), float(t[-1] - t[0])
     u, level, scale = (t - start) / length, float(np.mean(x)), float(np.std(x)) or 1.0
     knots = _knots(u)
-    values, noise = _penalised(u, (x - level) / scale, knots, exact)
+    values, noise = _penalised(u, (x - level) / scale, knots, exact, sizes)
     spline = BSpline(knots, values * scale + level, min(_DEGREE, len(u) - 1))
     return Curve(spline, start, length, noise * scale)
 
@@ -94,10 +96,13 @@ def _knots(u: Array) -> Array:
     return np.r_[np.zeros(degree + 1), inner, np.ones(degree + 1)]
 
 
-def _penalised(u: Array, x: Array, knots: Array, exact: bool) -> tuple[Array, float]:
+def _penalised(
+    u: Array, x: Array, knots: Array, exact: bool, sizes: Array
+) -> tuple[Array, float]:  # fmt: skip
     """Coefficients of the spline, and the noise, with the likeliest strength of the penalty."""
     degree = min(_DEGREE, len(u) - 1)
-    Q, R = np.linalg.qr(BSpline.design_matrix(u, knots, degree).toarray())
+    x = x / sizes
+    Q, R = np.linalg.qr(BSpline.design_matrix(u, knots, degree).toarray() / sizes[:, None])
     # singular values, not eigenvalues of a Gram matrix: the largest is 1e14 times the least
     third = np.asarray(np.linalg.qr(_third_derivatives(knots, degree), mode="r"))
     _, bent, turn = svd(solve_triangular(R, third.T, trans=1, lower=False).T)

@@ -9,6 +9,8 @@ from ._expressions import substitute as substitute
 from ._expressions import text as text
 from ._formula import name_in_latex as name_in_latex
 from ._formula import names_in_latex as names_in_latex
+from ._json import groups_from_json as groups_from_json
+from ._json import groups_to_json as groups_to_json
 from ._json import plain as plain
 from ._law import Law as Law
 from ._panels import INK as INK

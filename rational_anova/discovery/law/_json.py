@@ -38,7 +38,7 @@ def to_json(law: Law) -> str:
         "noise": {**vars(law.noise), "compared": dict(law.noise.compared)},
         "rivals": [{**vars(rival), "formula": text(rival.formula)} for rival in law.rivals],
         "pareto": [{**vars(entry), "formula": text(entry.formula)} for entry in law.pareto],
-        "groups": None if law.groups is None else _groups(law.groups),
+        "groups": None if law.groups is None else groups_to_json(law.groups),
         "outliers": law.outliers,
         "units": law.units,
         "provenance": plain(law.provenance),
@@ -59,7 +59,8 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def _groups(groups: Groups) -> dict[str, Any]:
+def groups_to_json(groups: Groups) -> dict[str, Any]:
+    """Return the numbers of several experiments as JSON has them."""
     return {
         "column": groups.column,
         "shared": list(groups.shared),
@@ -103,7 +104,7 @@ def arguments(found: records.Found) -> dict[str, Any]:
         ),
         "doubts": tuple(content["doubts"]),
         "noise": made(Noise, content["noise"]),
-        "groups": None if content["groups"] is None else _read_groups(content["groups"]),
+        "groups": None if content["groups"] is None else groups_from_json(content["groups"]),
         "outliers": tuple(content["outliers"]),
         "provenance": dict(content["provenance"]),
     }
@@ -114,7 +115,8 @@ def _parameter(names: Names, entry: dict[str, Any]) -> Parameter:
     return made(Parameter, {**entry, "exact": None if exact is None else names.parse(exact)})
 
 
-def _read_groups(entry: dict[str, Any]) -> Groups:
+def groups_from_json(entry: dict[str, Any]) -> Groups:
+    """Return what `groups_to_json` was made of."""
     import pandas as pd
 
     index = pd.Index(entry["names"], name=entry["label"])

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import sympy as sp
 
-from .._core.checks import choice
-from ..symbols import names_in, parse
-from .search import POLYNOMIAL, Term
+from ..._core.checks import choice
+from ...symbols import names_in, parse
+from ..search import POLYNOMIAL, Term
 
 _HOLE = "f"  # what stands for the part that is to be found
 _STARTS = tuple((float(sign * size),) for size in np.geomspace(1e-2, 1e2, 9) for sign in (1, -1))
@@ -46,13 +46,13 @@ def read_known(
     found = {}
     for name, formula in known.items():
         place = list(states).index(choice(name, states[:measured], "known"))
-        found[place + measured * (order - 1)] = _read(name, formula, symbols)
+        found[place + measured * (order - 1)] = read_formula(name, formula, symbols)
     if order == 2:
         found |= {k: Given(symbols[measured + k], (), False) for k in range(measured)}
     return found
 
 
-def _read(name: str, formula: str, symbols: Sequence[sp.Symbol]) -> Given:
+def read_formula(name: str, formula: str, symbols: Sequence[sp.Symbol]) -> Given:
     if not isinstance(formula, str):
         raise TypeError(f"known[{name!r}] must be a formula as text, got {formula!r}")
     columns = {symbol.name: symbol for symbol in symbols}

@@ -10,6 +10,7 @@ import numpy as np
 import sympy as sp
 from scipy.optimize import root
 
+from ..._core.least_squares import lstsq
 from ..._core.types import Array
 from ...symbols import program, snap
 from .._simulate import simulated
@@ -38,7 +39,8 @@ def forecast(
     import pandas as pd
 
     times = np.asarray(t, dtype=float).reshape(-1)
-    place, start = _run(dynamics, run)
+    start = start_of(dynamics, run)
+    place = dynamics.starts.index(start)
     if len(times) == 0 or times[0] < start.t[0]:
         raise ValueError(f"t must not be before the run begins, at {start.t[0]:g}")
     grid = np.unique(np.r_[start.t[0], times])
@@ -57,9 +59,7 @@ def forecast(
         simulated(dynamics.system, one[size:], one[:size], grid, held)[kept] for one in sample
     ])  # fmt: skip
     if noise:
-        scale = np.zeros(size)
-        scale[: len(dynamics.measured)] = list(dynamics.noise.values())
-        paths = paths + rng.normal(size=paths.shape) * scale
+        paths = paths + rng.normal(size=paths.shape) * dynamics.deviations(paths)
     low, high = np.nanquantile(paths, [(1 - level) / 2, (1 + level) / 2], axis=0)
     columns: dict[str, Array] = {dynamics.time: times}
     for k, name in enumerate(dynamics.states):
@@ -67,12 +67,12 @@ def forecast(
     return pd.DataFrame(columns)
 
 
-def _run(dynamics: Dynamics, run: str | None) -> tuple[int, Start]:
+def start_of(dynamics: Dynamics, run: str | None) -> Start:
+    """Where a run begins; the first by default."""
     labels = [start.run for start in dynamics.starts]
     if run is not None and run not in labels:
         raise ValueError(f"there is no run {run!r}; there are {labels}")
-    place = 0 if run is None else labels.index(run)
-    return place, dynamics.starts[place]
+    return dynamics.starts[0 if run is None else labels.index(run)]
 
 
 # -- fixed points
@@ -252,14 +252,13 @@ def _tested(dynamics: Dynamics, formula: sp.Expr, box: Array) -> Conserved:
     if dynamics.data is None or formula.has(*symbols[measured:]):
         return Conserved(formula, np.nan, np.nan)
     value, slopes = program(symbols, [formula]), program(symbols, [formula], symbols)
-    sigma = np.array(list(dynamics.noise.values()))
     changes, expected = [], []
     for run in dynamics.data:
         known = run.X[np.isfinite(run.X).all(axis=1)]
         h = np.broadcast_to(value(*known.T)[0], len(known))
         by = np.stack([np.broadcast_to(s, len(known)) for s in slopes(*known.T)], axis=1)
         changes.append(h - h.mean())
-        expected.append(np.sqrt(((by * sigma) ** 2).sum(axis=1)))
+        expected.append(np.sqrt(((by * dynamics.deviations(known)) ** 2).sum(axis=1)))
     rng = np.random.default_rng(0)
     span = float(np.std(value(*rng.uniform(box[:, 0], box[:, 1], (_POINTS, len(box))).T)[0]))
     size = [float(np.sqrt(np.mean(np.concatenate(part) ** 2))) for part in (changes, expected)]
@@ -290,7 +289,7 @@ def dimensionless(dynamics: Dynamics) -> tuple[dict[str, sp.Expr], dict[str, flo
         if np.linalg.matrix_rank(np.array([rows[j] for j in (*chosen, k)])) > len(chosen):
             chosen.append(k)
     matrix = np.array([rows[k] for k in chosen]).reshape(len(chosen), size + 1)
-    logs = np.linalg.lstsq(matrix, np.array([sizes[k] for k in chosen]), rcond=None)[0]
+    logs = lstsq(matrix, np.array([sizes[k] for k in chosen]))
     scales = dict(zip((*dynamics.states, dynamics.time), np.exp(logs).tolist(), strict=True))
     stretched = {s: sp.Float(scales[n]) * s for s, n in zip(symbols, dynamics.states, strict=True)}
     whole = sp.Float(scales[dynamics.time])

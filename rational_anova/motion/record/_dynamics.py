@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import sympy as sp
 from ..._core import checks as check
 from ..._core import records
 from ..._core.types import Array
-from ...discovery import Grade, Law, Parameter
+from ...discovery import Grade, Groups, Law, Noise, Parameter
 from ...symbols import Names
 from ...tables import rows_of
 from .._runs import Run
@@ -40,7 +40,8 @@ class Dynamics:
         parameters: all numbers of the system.
         covariance: of the starts of all runs, state by state, and then of the parameters.
         starts: where each run begins.
-        noise: standard deviation of the rows, by measured state.
+        noise: standard deviation of the rows, by measured state; relative to the state where that
+            is how it grows.
         explained: share of the variance of each measured state that the trajectories explain.
         rows: how many there were.
         grade: what may be said of it: established, one of several, interpolation, nothing.
@@ -50,6 +51,10 @@ class Dynamics:
         seconds: that it took.
         candidates: how many systems were fitted to the trajectories.
         provenance: version, options, notes.
+        noise_model: "constant" or "proportional", by measured state.
+        name: what textbooks call the system, if they have it.
+        groups: numbers that each group has of its own, if there are groups; `parameters` are then
+            those of a typical one.
         data: the runs, as long as the system is in memory.
     """
 
@@ -70,6 +75,9 @@ class Dynamics:
     seconds: float = 0.0
     candidates: int = 0
     provenance: dict[str, Any] = field(default_factory=dict)
+    noise_model: Mapping[str, str] = field(default_factory=dict)
+    name: str = ""
+    groups: Groups | None = None
     data: tuple[Run, ...] | None = None
 
     # -- what it is
@@ -115,6 +123,34 @@ class Dynamics:
     def theta(self) -> Array:
         """Values of the parameters, in their order."""
         return np.array([p.value for p in self.parameters], dtype=float)
+
+    def for_group(self, group: str) -> Dynamics:
+        """Return the system of one group, with the numbers that this one has of its own."""
+        known = [] if self.groups is None else list(self.groups.values.index)
+        if self.groups is None or group not in known:
+            raise ValueError(f"the system has no group {group!r}; there are {known}")
+        laws = {
+            name: replace(law, groups=self.groups).for_group(group)
+            for name, law in self.equations.items()
+        }
+        own = {p.name: p for law in laws.values() for p in law.parameters}
+        parameters = tuple(own.get(p.name, p) for p in self.parameters)
+        starts = tuple(start for start in self.starts if start.group == group)
+        # how the errors of the numbers of one group go together is not known
+        errors = [*(e for start in starts for e in start.stderr), *(p.stderr for p in parameters)]
+        data = None if self.data is None else tuple(r for r in self.data if r.group == group)
+        return replace(
+            self, equations=laws, parameters=parameters, covariance=np.diag(np.square(errors)),
+            starts=starts, groups=None, data=data,
+        )  # fmt: skip
+
+    def deviations(self, states: Array) -> Array:
+        """Return standard deviations of new measurements of states, (..., states); 0 if hidden."""
+        out = np.zeros_like(states)
+        for k, (name, scale) in enumerate(self.noise.items()):
+            model = self.noise_model.get(name, "constant")
+            out[..., k] = Noise(model, scale).deviation(states[..., k])
+        return out
 
     # -- trajectories
 
@@ -181,7 +217,9 @@ class Dynamics:
             A row for each time: states, and "x low" and "x high" for each state x.
         """
         check.integer(draws, "draws", 10)
-        return _analysis.forecast(self, t, run, level, noise, inputs, draws, seed)
+        start = _analysis.start_of(self, run)
+        own = self if self.groups is None else self.for_group(start.group)
+        return _analysis.forecast(own, t, start.run, level, noise, inputs, draws, seed)
 
     # -- what follows from it
 

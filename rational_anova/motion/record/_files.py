@@ -11,14 +11,15 @@ import sympy as sp
 
 from ..._core import records
 from ...discovery import Grade, Law, Parameter
-from ...discovery.law import plain, text
+from ...discovery.law import groups_from_json, groups_to_json, plain, text
 from ...symbols import Names
 from ._records import Rival, Start
 
 if TYPE_CHECKING:
     from ._dynamics import Dynamics
 
-_KEPT = ("measured", "inputs", "time", "rows", "doubts", "discrete", "seconds", "candidates")
+_KEPT = ("measured", "inputs", "time", "rows", "doubts", "discrete", "seconds", "candidates",
+         "name")  # fmt: skip
 
 
 def to_json(dynamics: Dynamics) -> str:
@@ -32,6 +33,8 @@ def to_json(dynamics: Dynamics) -> str:
         "covariance": dynamics.covariance,
         "starts": [vars(start) for start in dynamics.starts],
         "noise": dict(dynamics.noise),
+        "noise_model": dict(dynamics.noise_model),
+        "groups": None if dynamics.groups is None else groups_to_json(dynamics.groups),
         "explained": dict(dynamics.explained),
         "grade": dynamics.grade.value,
         "rivals": [{**vars(r), "formulas": [text(e) for e in r.formulas]} for r in dynamics.rivals],
@@ -54,6 +57,8 @@ def arguments(found: records.Found) -> dict[str, Any]:
         "covariance": np.array(content["covariance"], dtype=float),
         "starts": tuple(_start(s) for s in content["starts"]),
         "noise": dict(content["noise"]),
+        "noise_model": dict(content["noise_model"]),
+        "groups": None if content["groups"] is None else groups_from_json(content["groups"]),
         "explained": dict(content["explained"]),
         "grade": Grade(content["grade"]),
         "rivals": tuple(
@@ -71,4 +76,4 @@ def _parameter(entry: dict[str, Any]) -> Parameter:
 
 def _start(entry: dict[str, Any]) -> Start:
     arrays = {k: np.array(entry[k], dtype=float) for k in ("state", "last", "stderr")}
-    return Start(entry["run"], tuple(entry["t"]), **arrays)
+    return Start(entry["run"], tuple(entry["t"]), **arrays, group=entry["group"])

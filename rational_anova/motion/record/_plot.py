@@ -62,7 +62,8 @@ def _curve(dynamics: Dynamics, start: Start, run: Run | None, t: Array) -> Array
             return np.array([time] if timed else [])
         return input_at(run, np.array(time), timed)
 
-    return simulated(dynamics.system, dynamics.theta, start.state, t, held)
+    own = dynamics if dynamics.groups is None else dynamics.for_group(start.group)
+    return simulated(own.system, own.theta, start.state, t, held)
 
 
 def _runs(dynamics: Dynamics) -> list[tuple[Start, Run | None, str]]:

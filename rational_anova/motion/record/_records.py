@@ -37,6 +37,7 @@ class Start:
         state: at the first time, velocities included.
         last: state at the last time.
         stderr: standard errors of `state`.
+        group: what the run belongs to, if there are groups with numbers of their own.
     """
 
     run: str
@@ -44,6 +45,7 @@ class Start:
     state: Array
     last: Array
     stderr: Array
+    group: str = ""
 
 
 @dataclass(frozen=True, eq=False)

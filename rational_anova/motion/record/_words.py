@@ -36,11 +36,14 @@ def trust(dynamics: Dynamics) -> str:
 def summary(dynamics: Dynamics) -> str:
     """Equations, error bars, what they explain, and the grade."""
     out = [*lines(dynamics), ""]
+    if dynamics.name and dynamics.grade is not Grade.NOTHING:
+        out.insert(0, f"{dynamics.name}:")
     if dynamics.grade is not Grade.NOTHING:
         out += [_number(p) for p in dynamics.parameters]
+        out += _groups(dynamics)
         shares = [f"{name} {100 * share:.4g}%" for name, share in dynamics.explained.items()]
         out += ["", f"explained by trajectories: {', '.join(shares)}"]
-    noise = [f"{name} {value:.3g}" for name, value in dynamics.noise.items()]
+    noise = [_noise(dynamics, name, value) for name, value in dynamics.noise.items()]
     runs = len(dynamics.starts)
     out += [
         f"noise: {', '.join(noise)}",
@@ -49,6 +52,26 @@ def summary(dynamics: Dynamics) -> str:
         trust(dynamics),
     ]
     return "\n".join(out)
+
+
+def _groups(dynamics: Dynamics) -> list[str]:
+    """Which numbers groups have of their own, and how far they differ."""
+    groups = dynamics.groups
+    if groups is None:
+        return []
+    count = f"{len(groups.values)} of {groups.column}"
+    own = [f"{name} ({groups.values[name].min():.4g} to {groups.values[name].max():.4g})"
+           for name in groups.own]  # fmt: skip
+    lines = [f"the same for all {count}: {', '.join(groups.shared)}"] if groups.shared else []
+    if own:
+        lines.append(f"of their own for {count}, above their mean: {', '.join(own)}")
+    return lines
+
+
+def _noise(dynamics: Dynamics, name: str, value: float) -> str:
+    if dynamics.noise_model.get(name) == "proportional":
+        return f"{name} {100 * value:.3g}% of its value"
+    return f"{name} {value:.3g}"
 
 
 def _number(parameter: Parameter) -> str:

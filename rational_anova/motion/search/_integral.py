@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import sympy as sp
 
-from ..._core.least_squares import levenberg_marquardt
+from ..._core.least_squares import levenberg_marquardt, lstsq
 from ..._core.types import Array
 from ...symbols import program
 from ._terms import POLYNOMIAL, Term
@@ -260,7 +260,7 @@ class _Bank:
         def jacobian(flat: Array) -> Array:
             C = _finite(columns(flat))
             Q, R = np.linalg.qr(C)
-            numbers = np.linalg.lstsq(R, Q.T @ y, rcond=None)[0]
+            numbers = lstsq(R, Q.T @ y)
             parts = zip(member.terms, np.split(flat, cuts), numbers, strict=True)
             own = [-c * self.problem.slopes(t, i) for t, i, c in parts if t.inner]
             slopes = np.concatenate(own, axis=1)

@@ -30,6 +30,7 @@ class Smoothed:
         order: 2 if states are positions whose velocities are states too.
         timed: whether time is an input, the last.
         exact: whether the rows are known to have no noise, whatever the curves make of them.
+        sizes: of the noise of each cell, relative to the others of its state, (rows, states).
     """
 
     runs: Sequence[Run]
@@ -37,14 +38,22 @@ class Smoothed:
     order: int = 1
     timed: bool = False
     exact: bool = False
+    sizes: Array | None = None
 
     @classmethod
     def of(
-        cls, runs: Sequence[Run], order: int = 1, timed: bool = False, exact: bool = False
-    ) -> Smoothed:
+        cls, runs: Sequence[Run], order: int = 1, timed: bool = False, exact: bool = False,
+        sizes: Array | None = None,
+    ) -> Smoothed:  # fmt: skip
         """Curves through all runs."""
-        curves = [[smooth(run.t, x, exact) for x in run.X.T] for run in runs]
-        return cls(runs, curves, order, timed, exact)
+        cuts = np.cumsum([len(run.t) for run in runs])[:-1]
+        parts = [None] * len(runs) if sizes is None else np.split(sizes, cuts)
+        curves = [
+            [smooth(run.t, x, exact, None if own is None else own[:, k])
+             for k, x in enumerate(run.X.T)]
+            for run, own in zip(runs, parts, strict=True)
+        ]  # fmt: skip
+        return cls(runs, curves, order, timed, exact, sizes)
 
     @property
     def noise(self) -> Array:
@@ -104,8 +113,9 @@ def _problem(
     """The rows of a state, with its starts (and first velocities) projected out."""
     known = [np.isfinite(run.X[:, state]) for run in data.runs]
     kept = _thinned(np.concatenate(known))
+    weight = 1 / (1.0 if data.sizes is None else data.sizes[kept, state, None])
     starts = _starts([run.t for run in data.runs], data.order)[kept]
-    Q = np.linalg.qr(starts)[0]
+    Q = np.linalg.qr(starts * weight)[0]
 
     def projected(columns: Array) -> Array:
         return np.asarray(columns - Q @ (Q.T @ columns))
@@ -114,10 +124,10 @@ def _problem(
         cuts = np.cumsum([len(grid.places) for grid in grids])[:-1]
         parts = zip(grids, np.split(places, cuts), strict=True)
         rows = [grid.integrated(part, data.order) for grid, part in parts]
-        return projected(np.concatenate(rows)[kept])
+        return projected(np.concatenate(rows)[kept] * weight)
 
-    y = np.concatenate([run.X[:, state] for run in data.runs])[kept]
-    return Problem(projected(y), transform, variables, values, floor)
+    y = np.concatenate([run.X[:, [state]] for run in data.runs])[kept] * weight
+    return Problem(projected(y)[:, 0], transform, variables, values, floor)
 
 
 def _rounding(x: Array) -> float:

@@ -20,8 +20,11 @@ _POWER_PRICES = {0: 1.0, 1: 1.0, 2: 1.5, 3: 2.5, 4: 4.0, 5: 4.5}
 _HIGHEST = {1: 5, 2: 4, 3: 4, 4: 3}  # degree of polynomials, by the number of variables
 _FUNCTION, _FACTOR, _RARE = 4.0, 1.5, 2.0  # prices: of a function, a further factor, a rare one
 _QUOTIENT = 3.5
-_VALUES = 9  # of an inner number that are tried
+_VALUES = 11  # of an inner number that are tried
+_WAVES = 12  # quarters of a period that the range of a variable may have
+_POWERS = (-0.5, 0.33, 0.67, 1.3, 1.7, 2.5, 3.5)
 _WIDE = 4.0  # times the range of a variable: how far constants of denominators are looked for
+_NEAR = 25.0  # ... and how far below its small values
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ def _of_one(s: sp.Symbol, x: Array) -> Iterator[tuple[sp.Expr, float]]:
 
 
 def _quotients(s: sp.Symbol, x: Array, variables: Sequence[sp.Symbol]) -> Iterator[Term]:
-    """Saturation in a variable, s**m/(k + s**n), alone and times another variable; exponentials."""
+    """Terms with numbers inside: saturation s**m/(k + s**n), exponentials, waves, steps, powers."""
     k = sp.Symbol(f"k_{s.name}")
     others = [other for other in variables if other != s]
     for power in (1, 2, *((3, 4, 5) if not others else ())):
@@ -119,6 +122,18 @@ def _quotients(s: sp.Symbol, x: Array, variables: Sequence[sp.Symbol]) -> Iterat
     for rate in _rates(x):
         yield Term(sp.exp(k * s), _QUOTIENT + 1.0, QUOTIENT, (k,), rate)
         yield Term(s * sp.exp(k * s), _QUOTIENT + _RARE, QUOTIENT, (k,), rate)
+    spread = float(np.ptp(x))
+    waves = tuple((n * np.pi / (2 * spread),) for n in range(1, _WAVES + 1)) if spread > 0 else ()
+    for wave in (sp.sin, sp.cos) if waves else ():
+        yield Term(wave(k * s), _QUOTIENT + 1.0, QUOTIENT, (k,), waves)
+    if steps := _steps(x):
+        m = sp.Symbol(f"m_{s.name}")
+        yield Term(1 / (1 + sp.exp(k * s - m)), _QUOTIENT + 1.0, QUOTIENT, (k, m), steps)
+    if float(np.min(x)) > 0:
+        powers = tuple((p,) for p in _POWERS)
+        yield Term(s**k, _QUOTIENT + 1.0, QUOTIENT, (k,), powers)
+        for other in others:
+            yield Term(s**k * other, _QUOTIENT + _RARE, QUOTIENT, (k,), powers)
 
 
 def _constants(x: Array, power: int) -> tuple[tuple[float, ...], ...]:
@@ -128,9 +143,19 @@ def _constants(x: Array, power: int) -> tuple[tuple[float, ...], ...]:
     low = max(float(np.quantile(size, 0.05)), 1e-3 * high)
     if not high > 0:
         return ()
-    tried = np.geomspace(low / _WIDE, high * _WIDE, _VALUES)
+    tried = np.geomspace(low / _NEAR, high * _WIDE, _VALUES)
     worst = float(np.min(x**power))
     return tuple((float(k),) for k in tried if k + worst > 0.05 * k)
+
+
+def _steps(x: Array) -> tuple[tuple[float, ...], ...]:
+    """Rates and places of steps that lie in the data, rising and falling."""
+    spread = float(np.ptp(x))
+    if not spread > 0:
+        return ()
+    places = np.quantile(x, [0.2, 0.5, 0.8])
+    rates = [sign * steep / spread for sign in (-1, 1) for steep in (4.0, 10.0, 25.0)]
+    return tuple((rate, float(rate * place)) for rate in rates for place in places)
 
 
 def _rates(x: Array) -> Iterator[tuple[tuple[float, ...], ...]]:
