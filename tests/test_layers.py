@@ -54,7 +54,7 @@ ROOMS = {
         "_runs | _smooth | _system",
         "_simulate | _shooting | search",
         "record | known",
-        "_choice",
+        "_choice | _units",
         "_finish",
         "_claims | _groups",
         "_recorded",

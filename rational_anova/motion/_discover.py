@@ -21,6 +21,7 @@ from ._finish import finished
 from ._recorded import recorded, state_names
 from ._runs import LEAST_ROWS, LEAST_ROWS_OF_KNOWN, Series, read_series, with_indicators
 from ._shooting import Rows
+from ._units import MotionUnits
 from .known import Given, Named, named_systems, read_known
 from .record import Dynamics
 from .search import (
@@ -63,6 +64,7 @@ class _Search:
         without: functions that no term may have.
         known: right-hand sides that are given, by state.
         noise_model: the option of that name.
+        units: of all columns, if they are known.
         limit: when to end.
         tell: called at every stage; True ends the search.
     """
@@ -73,6 +75,7 @@ class _Search:
     without: frozenset[str]
     known: Mapping[int, Given]
     noise_model: str
+    units: MotionUnits | None
     limit: float
     tell: Callable[[str, Fitted | None], bool]
 
@@ -87,6 +90,7 @@ class _Ways:
     known: Mapping[str, str]
     without: frozenset[str]
     noise_model: str
+    units: MotionUnits | None
 
 
 def discover_dynamics(
@@ -102,6 +106,7 @@ def discover_dynamics(
     autonomous: bool = True,
     known: Mapping[str, str] | None = None,
     without: Sequence[str] = (),
+    units: Mapping[str, str] | None = None,
     noise_model: str = "auto",
     time_limit: float = 120.0,
     callbacks: Sequence[Callback] | None = None,
@@ -131,6 +136,8 @@ def discover_dynamics(
             to be fitted, and "f" stands for what is to be found, as in {"v": "f - g*x"}.
         without: functions that no right-hand side may have, out of sin, cos, tan, cot, exp, log,
             sqrt, abs, quotient.
+        units: of every state, input and time, such as {"S": "mmol/L", "t": "min"}: terms that are
+            sound in no units of their numbers, as exp(S), are left out, and numbers get units.
         noise_model: "constant", "proportional" to states above 0, or "auto": proportional where
             that is clearly the likelier one.
         time_limit: seconds after which the best system so far is returned.
@@ -164,10 +171,15 @@ def discover_dynamics(
     asked = {
         "order": order, "discrete": discrete, "autonomous": autonomous,
         "known": dict(known or {}), "without": list(without), "noise_model": noise_model,
-        "time_limit": time_limit,
+        "units": dict(units or {}), "time_limit": time_limit,
     }  # fmt: skip
     with entered(checked(callbacks)) as tell, np.errstate(all="ignore"):
-        ways = _Ways(order, discrete, autonomous, known or {}, frozenset(without), noise_model)
+        measures = None if units is None else MotionUnits.of(
+            units, series, state_names(series, order)
+        )  # fmt: skip
+        ways = _Ways(
+            order, discrete, autonomous, known or {}, frozenset(without), noise_model, measures
+        )
 
         def at(stage: str, now: Fitted | None) -> bool:
             return tell(_progress(stage, now, start, time_limit))
@@ -179,7 +191,7 @@ def discover_dynamics(
         provenance = {"version": __version__, "options": asked, "notes": list(series.notes)}
         return recorded(
             series, choice, best, settled, verdict, order=order, provenance=provenance,
-            seconds=time.monotonic() - start,
+            seconds=time.monotonic() - start, units=measures,
         )  # fmt: skip
 
 
@@ -223,7 +235,9 @@ def _search(
     rows = Rows.of(runs, timed, precise=bool(data.clean.any()))
     own, inputs = symbols[: len(states)], symbols[len(states) :]
     choice = Choice(data, rows, own, inputs, ways.discrete, limit, groups)
-    return _Search(data, choice, symbols, ways.without, given, ways.noise_model, limit, tell)
+    return _Search(
+        data, choice, symbols, ways.without, given, ways.noise_model, ways.units, limit, tell
+    )
 
 
 def _best(search: _Search) -> tuple[Choice, Fitted]:
@@ -292,7 +306,7 @@ def _named(search: _Search, terms: Sequence[Term]) -> list[Named]:
     if isinstance(data, Stepped):
         return []
     found = named_systems(states, terms, data.order)
-    return [n for n in found if all(len(_allowed(s, search.without)) == len(s) for s in n.sides)]
+    return [n for n in found if all(len(_usable(search, s)) == len(s) for s in n.sides)]
 
 
 def _with_names(
@@ -320,7 +334,13 @@ def _vocabulary(search: _Search, values: Array) -> list[Term]:
     """Terms in states and inputs that have values on the data, without what is ruled out."""
     own = [k for k, symbol in enumerate(search.variables) if symbol not in search.choice.groups]
     found = library([search.variables[k] for k in own], values[:, own])
-    return _allowed(found, search.without)
+    return _usable(search, found)
+
+
+def _usable(search: _Search, terms: Sequence[Term]) -> list[Term]:
+    """Terms that are not ruled out, and sound in the units."""
+    found = _allowed(terms, search.without)
+    return found if search.units is None else search.units.sound(found)
 
 
 def _groups_alone(search: _Search) -> Iterator[tuple[_Search, list[Problem]]]:

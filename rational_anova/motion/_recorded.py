@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,13 @@ from ._claims import Judgement
 from ._finish import Finished
 from ._groups import typical
 from ._runs import Series
+from ._units import MotionUnits
 from .record import Dynamics, Start
 
 
 def recorded(
     series: Series, choice: Choice, best: Fitted, settled: Finished, verdict: Judgement,
-    order: int, provenance: dict[str, Any], seconds: float,
+    order: int, provenance: dict[str, Any], seconds: float, units: MotionUnits | None = None,
 ) -> Dynamics:  # fmt: skip
     """The system as a `Dynamics`.
 
@@ -33,6 +35,7 @@ def recorded(
         order: of the equations.
         provenance: version, options and notes.
         seconds: that it took.
+        units: of all columns, if they are known.
     """
     states = state_names(series, order)
     timed = [series.time] if choice.rows.timed else []
@@ -43,6 +46,8 @@ def recorded(
         settled, groups = typical(series, choice, settled)
     covariance = _covariance(settled)
     parameters = _parameters(settled, covariance)
+    if units is not None:
+        parameters = _with_units(settled, parameters, states, units)
     spread = np.nanstd(choice.rows.X, axis=0)
     noise = found.noise * np.sqrt(found.counts / np.maximum(found.counts - _share(settled), 1))
     models, level = _levels(choice, settled)
@@ -55,6 +60,7 @@ def recorded(
         noise=dict(zip(series.states, (noise / level).tolist(), strict=True)),
         noise_model=dict(zip(series.states, models, strict=True)),
         name=_name(choice, best), groups=groups,
+        units={} if units is None else dict(units.columns),
         explained=_explained(choice, settled), rows=len(choice.rows.X), grade=verdict.grade,
         doubts=verdict.doubts, rivals=verdict.rivals, discrete=choice.discrete, seconds=seconds,
         candidates=len(choice.seen), provenance=provenance, data=series.runs,
@@ -114,6 +120,15 @@ def _parameters(settled: Finished, covariance: Array) -> tuple[Parameter, ...]:
         else Parameter(p.name, float(values[p]), float(error))
         for p, error in zip(parameters, errors, strict=True)
     )
+
+
+def _with_units(
+    settled: Finished, parameters: tuple[Parameter, ...], states: list[str], units: MotionUnits
+) -> tuple[Parameter, ...]:
+    found: dict[str, str] = {}
+    for right, state in zip(settled.right, states, strict=True):
+        found |= units.labelled(right, parameters, state)
+    return tuple(replace(p, unit=found.get(p.name, "")) for p in parameters)
 
 
 def _laws(

@@ -160,8 +160,7 @@ def _tables(t: Any, X: Any, names: Sequence[str] | None, run: Any, by: Any) -> I
     if words is None:
         yield _timed(t, frame, "0")
         return
-    gone = [column for column in dict.fromkeys([run, by]) if isinstance(column, str)]
-    frame = frame.drop(columns=gone)
+    frame = frame.drop(columns={column for column in (run, by) if isinstance(column, str)})
     for label in dict.fromkeys(words):
         here = np.array([word == label for word in words])
         one = t if isinstance(t, str) else as_column(t, "t")[here]

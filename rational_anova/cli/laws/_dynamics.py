@@ -29,6 +29,10 @@ def dynamics(
     run: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column that names the run of a row.")
     ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of subjects with numbers of their own."),
+    ] = None,
     exclude: Exclude = None,
     where: Where = None,
     second_order: Annotated[
@@ -47,6 +51,13 @@ def dynamics(
     without: Annotated[
         list[str] | None, typer.Option(help="Functions that no equation may have, as sin,exp.")
     ] = None,
+    units: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=UNIT", help="A unit, as S=mmol/L; all or none. Repeatable."),
+    ] = None,
+    noise_model: Annotated[
+        str, typer.Option(help="constant, proportional, or auto: the likelier one.")
+    ] = "auto",
     json: Annotated[
         Path | None, typer.Option(help="Write the system, for Dynamics.load().")
     ] = None,
@@ -65,14 +76,16 @@ def dynamics(
 
     check_outputs(json, plot, inputs=(path,))
     check_picture(plot)
-    frame, given = _chosen(path, time, states, inputs, run, exclude, where)
-    columns = [name for name in frame.columns if name not in (time, run)]
+    frame, given = _chosen(path, time, states, inputs, (run, by), exclude, where)
+    columns = [name for name in frame.columns if name not in (time, run, by)]
     pairs = [named_text(text, columns, "--known", "x=v") for text in known or []]
+    measures = [named_text(u, [*columns, time], "--units", "S=mmol/L") for u in units or []]
     with interrupts() as interrupted, watching(quiet) as callbacks:
         found = discover_dynamics(
-            time, frame, inputs=given, run=run, order=2 if second_order else 1, discrete=discrete,
-            autonomous=not forced, known=dict(pairs), without=listed_options(without),
-            time_limit=time_limit, callbacks=callbacks,
+            time, frame, inputs=given, run=run, by=by, order=2 if second_order else 1,
+            discrete=discrete, autonomous=not forced, known=dict(pairs),
+            without=listed_options(without), units=dict(measures) or None,
+            noise_model=noise_model, time_limit=time_limit, callbacks=callbacks,
         )  # fmt: skip
     if interrupted():
         complain("interrupted", "this is the best system so far")
@@ -90,8 +103,8 @@ def dynamics(
 
 
 def _chosen(
-    path: Path, time: str, states: list[str] | None, inputs: list[str] | None, run: str | None,
-    exclude: list[str] | None, where: list[str] | None,
+    path: Path, time: str, states: list[str] | None, inputs: list[str] | None,
+    labels: tuple[str | None, str | None], exclude: list[str] | None, where: list[str] | None,
 ) -> tuple[pd.DataFrame, list[str]]:  # fmt: skip
     """The rows and columns that were asked for, and the names of the inputs."""
     from ..._core.checks import choice
@@ -106,5 +119,6 @@ def _chosen(
     wanted = [choice(name, names, "--states") for name in listed(states, names)]
     gone = {choice(name, names, "--exclude") for name in listed(exclude, names)} | set(fixed)
     kept = wanted or [name for name in names if name not in gone]
-    beside = {time, *given, *([] if run is None else [choice(run, names, "--run")])}
+    options = zip(labels, ("--run", "--by"), strict=True)
+    beside = {time, *given, *(choice(name, names, o) for name, o in options if name is not None)}
     return frame[[name for name in names if name in kept or name in beside]], given

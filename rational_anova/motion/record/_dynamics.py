@@ -53,6 +53,7 @@ class Dynamics:
         provenance: version, options, notes.
         noise_model: "constant" or "proportional", by measured state.
         name: what textbooks call the system, if they have it.
+        units: of states, inputs and time, by name, if they are known.
         groups: numbers that each group has of its own, if there are groups; `parameters` are then
             those of a typical one.
         data: the runs, as long as the system is in memory.
@@ -77,6 +78,7 @@ class Dynamics:
     provenance: dict[str, Any] = field(default_factory=dict)
     noise_model: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
+    units: Mapping[str, str] = field(default_factory=dict)
     groups: Groups | None = None
     data: tuple[Run, ...] | None = None
 
@@ -104,11 +106,12 @@ class Dynamics:
 
     @property
     def coefficients(self) -> pd.DataFrame:
-        """Every number with its error: value, stderr, exact."""
+        """Every number with its error: value, stderr, exact, unit."""
         import pandas as pd
 
-        rows = {p.name: (p.value, p.stderr, p.exact) for p in self.parameters}
-        return pd.DataFrame.from_dict(rows, orient="index", columns=["value", "stderr", "exact"])
+        rows = {p.name: (p.value, p.stderr, p.exact, p.unit) for p in self.parameters}
+        columns = ["value", "stderr", "exact", "unit"]
+        return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
     @cached_property
     def system(self) -> System:

@@ -77,6 +77,7 @@ def _noise(dynamics: Dynamics, name: str, value: float) -> str:
 def _number(parameter: Parameter) -> str:
     name, value = parameter.name, parameter.value
     exact, error = parameter.exact, parameter.stderr
+    unit = f" {parameter.unit}" if parameter.unit not in ("", "1") else ""
     if exact is not None:
-        return f"{name} = {exact} (taken as exact; +- {error:.2g} from the rows)"
-    return f"{name} = {value:.6g} +- {error:.2g}"
+        return f"{name} = {exact}{unit} (taken as exact; +- {error:.2g} from the rows)"
+    return f"{name} = {value:.6g} +- {error:.2g}{unit}"
