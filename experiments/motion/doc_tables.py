@@ -63,11 +63,11 @@ def cost() -> Iterator[Cells]:
 
 
 def series() -> Iterator[Cells]:
-    yield ["series", "rows", "way", "equations", "numbers", "grade"]
+    yield ["series", "rows", "way", "name", "equations", "numbers", "grade"]
     for row in rows_of("series"):
         found = row.get("found") or row["failure"]
-        yield [row["series"], row["rows"], row["way"], f"`{found}`", row.get("numbers", ""),
-               row.get("grade", "")]  # fmt: skip
+        yield [row["series"], row["rows"], row["way"], row["name"], f"`{found}`",
+               row.get("numbers", ""), row.get("grade", "")]  # fmt: skip
 
 
 def _good(rows: Recorded, column: str) -> int:

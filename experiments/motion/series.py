@@ -42,35 +42,32 @@ def cooling() -> tuple[pd.DataFrame, dict[str, Any]]:
     return table("bateswatts_Rumford"), {"t": "time"}
 
 
-def theophylline(subject: int | None) -> tuple[pd.DataFrame, dict[str, Any]]:
+def theophylline() -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Two compartments: the gut empties as exp(-k*Time), and what it gives to the blood is lost."""
     frame = table("datasets_Theoph")[["Subject", "Time", "conc"]]
-    known = {"conc": "a*exp(-k*Time) - e*conc"}  # absorption from the gut, elimination
-    options = {"t": "Time", "autonomous": False, "known": known}
-    if subject is None:
-        return frame, {**options, "run": "Subject"}
-    own = frame[frame["Subject"] == subject].drop(columns="Subject").reset_index(drop=True)
-    return own, options
+    known = {"conc": "a*exp(-k*Time) - e*conc"}
+    return frame, {"t": "Time", "autonomous": False, "known": known}
 
 
 def tasks() -> list[Row]:
     forms = {"hare": "a*hare - b*hare*lynx", "lynx": "c*hare*lynx - d*lynx"}
-    people = [{"series": f"theophylline, subject {n}", "way": "fitted"} for n in range(1, 13)]
     return [
         {"series": "lynx and hare", "way": "found", "extra": {}},
         {"series": "lynx and hare", "way": "fitted", "extra": {"known": forms}},
         {"series": "cooling", "way": "found", "extra": {}},
-        {"series": "theophylline, all", "way": "fitted", "extra": {}},
-        *({**one, "extra": {}} for one in people),
+        {
+            "series": "theophylline, one set of numbers",
+            "way": "fitted",
+            "extra": {"run": "Subject"},
+        },
+        {"series": "theophylline, by subject", "way": "fitted", "extra": {"by": "Subject"}},
     ]
 
 
 def data(series: str) -> tuple[pd.DataFrame, dict[str, Any]]:
     if series == "lynx and hare":
         return pelts()
-    if series == "cooling":
-        return cooling()
-    subject = series.rpartition(" ")[2]
-    return theophylline(None if subject == "all" else int(subject))
+    return cooling() if series == "cooling" else theophylline()
 
 
 def one(series: str, way: str, extra: dict[str, Any]) -> Row:
@@ -83,8 +80,13 @@ def one(series: str, way: str, extra: dict[str, Any]) -> Row:
     except ValueError as error:
         return {**row, "seconds": time.process_time() - start, "failure": str(error)[:_LONG]}
     numbers = [f"{p.name}={p.value:.4g}+-{p.stderr:.2g}" for p in found.parameters]
+    if found.groups is not None:
+        table = found.groups.values
+        numbers += [f"{n}: {table[n].min():.3g} to {table[n].max():.3g}" for n in found.groups.own]
     return {
         **row, "seconds": time.process_time() - start, "grade": str(found.grade),
+        "name": found.name,
+        "noise": " ".join(f"{n}={found.noise_model[n]} {s:.3g}" for n, s in found.noise.items()),
         "found": str(found).replace("\n", "; ")[:_LONG], "numbers": " ".join(numbers),
         "explained": " ".join(f"{n}={s:.3f}" for n, s in found.explained.items()),
         "doubts": " ".join(found.doubts), "failure": "",

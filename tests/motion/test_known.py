@@ -1,5 +1,8 @@
 """Systems of textbooks, subjects with numbers of their own, units, noise that grows."""
 
+from importlib.resources import files
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -62,6 +65,13 @@ def test_sharp_peaks_of_predation_in_noise_are_named():
     assert found.name == "Lotka-Volterra"
     assert found.grade is Grade.ESTABLISHED
     assert "Lotka-Volterra" in found.summary()
+
+
+def test_the_docs_count_the_named_systems():
+    text = Path(ra.__file__).parents[1].joinpath("docs", "motion.md").read_text()
+    count = text.partition("textbooks have a name for (")[2].split()[0]
+    systems = files("rational_anova.motion.known").joinpath("systems.toml").read_text()
+    assert int(count) == systems.count("[[system]]")
 
 
 # -- groups
