@@ -102,6 +102,7 @@ experiments: $(READY)
 	$(BIN)/python -m experiments.measurements.errors_in_x
 	$(BIN)/python -m experiments.motion.odebench
 	$(BIN)/python -m experiments.motion.series
+	$(BIN)/python -m experiments.motion.cost
 	$(BIN)/python -m experiments.tabular.compare
 	$(BIN)/python -m experiments.tabular.ablation
 	$(BIN)/python -m experiments.tabular.scaling

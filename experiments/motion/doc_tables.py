@@ -62,6 +62,20 @@ def cost() -> Iterator[Cells]:
         yield [states, str(len(rows)), f"{median(seconds):.1f}", f"{max(seconds):.0f}"]
 
 
+def points() -> Iterator[Cells]:
+    rows = rows_of("cost")
+    sizes = list(dict.fromkeys(row["points"] for row in rows))
+    yield ["states", *(f"{size} points" for size in sizes)]
+    for (states,), own in by(rows, "states").items():
+        cells = {row["points"]: _found(row) for row in own}
+        yield [states, *(cells.get(size, "") for size in sizes)]
+
+
+def _found(row: dict[str, str]) -> str:
+    right = "right" if row["structure"] == "True" else "wrong"
+    return f"{float(row['seconds']):.1f} s, {right}"
+
+
 def series() -> Iterator[Cells]:
     yield ["series", "rows", "way", "name", "equations", "numbers", "grade"]
     for row in rows_of("series"):
@@ -87,6 +101,7 @@ TABLES: dict[str, Callable[[], Iterator[Cells]]] = {
     "motion_rational": rational,
     "motion_grades": grades,
     "motion_cost": cost,
+    "motion_points": points,
     "motion_series": series,
 }
 
