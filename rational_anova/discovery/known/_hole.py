@@ -18,7 +18,7 @@ from ..._core.types import Array
 from ...symbols import Names, check_formula, names_in, parse
 from ...tables import Table
 from .._run import Options
-from .._thresholds import EXACT
+from .._thresholds import CONCLUDED, EXACT
 from .._weighing import discovered
 from ..claims import possible_noise
 from ..fitting import Effort, Fit, Form, NoiseShape, Rows, deviations, evaluated, fitted
@@ -30,6 +30,7 @@ _MORE_DEGREES = 2  # of more than two arguments
 _PATIENCE = 2  # degrees that do not help, before no more are tried
 _DECADE = 3.0  # an argument that spans so much is looked at by its logarithm, too
 _TINY = 1e-13  # standard errors below any scatter: their ratios alone count
+_AROUND = 0.4  # of the time limit: what the numbers around the hole may take
 _ROUNDS = 2  # the hole's own numbers move the others, so that it is looked at again
 _STARTS = Effort(300, 12, 25, 300)
 _HOLE = "hole__"
@@ -221,7 +222,7 @@ def discovered_with_hole(template: str, table: Table, options: Options) -> Law:
         found = discovered(_inside(hole, table, theta, options), own)
         parts = [_put(hole, part.renamed(taken), theta) for part in parts_of(found, options.forms)]
         over = interrupted(found.evidence, own)
-        stopped = over or time.monotonic() > options.limit
+        stopped = over or time.monotonic() > options.after(CONCLUDED)
         evidence = replace(found.evidence, route=_route(hole, found), stopped=stopped)
         law = put_back(table, parts, options, evidence, beyond=False)
         if best is None or _better(law, best):
@@ -263,7 +264,7 @@ def _around(hole: Hole, table: Table, options: Options) -> dict[sp.Symbol, float
     fits = [
         fit
         for arguments in _arguments(hole, table.names.symbols, rows.X)
-        for fit in _curves(hole, here, table, rows, arguments)
+        for fit in _curves(hole, here, table, rows, arguments, options.after(_AROUND))
     ]
     if not fits:
         raise ValueError(
@@ -289,14 +290,18 @@ def _arguments(hole: Hole, symbols: Sequence[sp.Symbol], X: Array) -> Iterator[A
         yield 2 * (view - low) / np.where(high > low, high - low, 1.0) - 1
 
 
-def _curves(hole: Hole, here: Opened, table: Table, rows: Rows, arguments: Array) -> Iterator[Fit]:
-    """Fits with curves of growing degree in the hole, until they no longer help."""
+def _curves(
+    hole: Hole, here: Opened, table: Table, rows: Rows, arguments: Array, until: float
+) -> Iterator[Fit]:
+    """Fits with curves of growing degree in the hole, while they help and there is time."""
     known = {sp.Symbol(n): sp.Float(v, 17) for n, v in table.known.items()}
     noise = NoiseShape() if rows.sigma is None else NoiseShape("given")
     count, least, idle = arguments.shape[1], np.inf, 0
     for degree in range(_DEGREES.get(count, _MORE_DEGREES) + 1):
         basis = _basis(arguments, degree)
         if len(hole.parameters) + basis.shape[1] + 3 > len(rows.y) or idle > _PATIENCE:
+            return
+        if degree and time.monotonic() > until:
             return
         columns = tuple(sp.Dummy(f"t{k}") for k in range(basis.shape[1]))
         weights = tuple(sp.Dummy(f"w{k}") for k in range(basis.shape[1]))
