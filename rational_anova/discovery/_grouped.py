@@ -235,7 +235,7 @@ class _Search:
         run, rows, names = self.run, self.data.rows, self.table.names.columns
         run.stopped = run.cut_short
         run.report("weighing")
-        top = _tame(self.best, self.data, _LATE_WEIGHED if run.over else _WEIGHED)
+        top = _tame(self.best, self.data, _LATE_WEIGHED if run.late else _WEIGHED)
         odd = [tuple(oddities(c.fit, rows, names)) for c in top]
         weighed = [_with_odd(c, len(o)) for c, o in zip(top, odd, strict=True)]
         beyond = {c.found.form.expression: o for c, o in zip(top, odd, strict=True)}

@@ -194,11 +194,12 @@ def _final(
 ) -> list[Candidate]:
     """Candidates on all rows, to the last digit while there is time; one at least."""
     out: list[Candidate] = []
+    over = run.over
     for candidate in candidates:
         if out and run.late:
             break
         form, values = candidate.fit.form, candidate.fit.values
-        fit = fitted(form, rows, noise, values=values, polish=not run.over)
+        fit = fitted(form, rows, noise, values=values, polish=not (over or run.late))
         if fit is not None:
             out.append(replace(candidate, fit=fit))
     return out

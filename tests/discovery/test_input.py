@@ -301,7 +301,7 @@ def test_time_limit(limit):
     assert law.evidence.error <= 1.05
 
 
-@pytest.mark.parametrize("stage", ["waves", "few terms", "named laws"])
+@pytest.mark.parametrize("stage", ["few terms", "named laws"])
 def test_a_step_that_takes_all_the_time(stage, monkeypatch):
     """The clock jumps past the limit in a stage: no other is begun, and there still is a law."""
     U, y = hard()

@@ -18,7 +18,7 @@ from ..._core.types import Array
 from ...symbols import Names, check_formula, names_in, parse
 from ...tables import Table
 from .._run import Options
-from .._thresholds import CONCLUDED, EXACT
+from .._thresholds import CONCLUDED, EXACT, SEARCHED
 from .._weighing import discovered
 from ..claims import possible_noise
 from ..fitting import Effort, Fit, Form, NoiseShape, Rows, deviations, evaluated, fitted
@@ -30,7 +30,6 @@ _MORE_DEGREES = 2  # of more than two arguments
 _PATIENCE = 2  # degrees that do not help, before no more are tried
 _DECADE = 3.0  # an argument that spans so much is looked at by its logarithm, too
 _TINY = 1e-13  # standard errors below any scatter: their ratios alone count
-_AROUND = 0.4  # of the time limit: what the numbers around the hole may take
 _ROUNDS = 2  # the hole's own numbers move the others, so that it is looked at again
 _STARTS = Effort(300, 12, 25, 300)
 _HOLE = "hole__"
@@ -264,7 +263,7 @@ def _around(hole: Hole, table: Table, options: Options) -> dict[sp.Symbol, float
     fits = [
         fit
         for arguments in _arguments(hole, table.names.symbols, rows.X)
-        for fit in _curves(hole, here, table, rows, arguments, options.after(_AROUND))
+        for fit in _curves(hole, here, table, rows, arguments, options.after(SEARCHED))
     ]
     if not fits:
         raise ValueError(
