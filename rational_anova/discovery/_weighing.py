@@ -270,7 +270,7 @@ def _spoilt(run: Run, rows: Rows) -> Outliers:
     add_named_laws(run, rows, noise, (1, 2))
     tried = ranked(best_by_view(run.candidates, _ROBUST), rows.X)[:_ROBUST]
     run.candidates.clear()
-    found = []
+    found: list[tuple[float, Outliers]] = []
     for candidate in tried:
         if found and run.over:
             break
@@ -292,7 +292,7 @@ def _far_from_the_laws(run: Run, rows: Rows, out: Outliers, looked: _Looked) -> 
     """
     part = looked.rows.some(looked.searched)
     tried = ranked(list(refits(best_by_view(run.candidates, _ROBUST), part, looked.noise)), part.X)
-    found = []
+    found: list[tuple[float, Outliers]] = []
     for candidate in tried[:_ROBUST]:
         if found and run.late:
             break
