@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -54,8 +54,9 @@ class Weighed:
 
 
 def assembled(
-    table: Table, weighed: Weighed, evidence: Evidence, *, profiled: bool = True, **more: Any
-) -> Law:
+    table: Table, weighed: Weighed, evidence: Evidence, *, profiled: bool = True,
+    over: Callable[[], bool] = lambda: False, **more: Any,
+) -> Law:  # fmt: skip
     """The law of the first candidate, with what speaks for it and against it.
 
     Args:
@@ -63,6 +64,7 @@ def assembled(
         weighed: candidates and their grade.
         evidence: how the law was found; errors are filled in here.
         profiled: whether intervals are by profile likelihood.
+        over: whether the time is up: then they are not.
         more: further fields of the law.
     """
     best, rows = weighed.candidates[0], weighed.rows
@@ -84,7 +86,7 @@ def assembled(
         rivals=_rivals(weighed.candidates, rows, known), noise=noise,
         outliers=tuple(int(row) for row in weighed.outliers), data=_sample(table), **more,
     )  # fmt: skip
-    return _profiled(law, rows) if profiled and error > 1e-10 else law
+    return _profiled(law, rows, over) if profiled and error > 1e-10 else law
 
 
 def _sample(table: Table) -> Sample:
@@ -103,7 +105,7 @@ def _noise(fit: Fit, rows: Rows, compared: Mapping[str, float]) -> Noise:
     return Noise(model, float(scale), float(floor), dict(compared))
 
 
-def _profiled(law: Law, rows: Rows) -> Law:
+def _profiled(law: Law, rows: Rows, over: Callable[[], bool]) -> Law:
     """The law with intervals by profile likelihood, where these can be had quickly."""
     free = [p for p in law.parameters if p.exact is None and not p.given]
     if not free or len(free) > _PROFILED or len(rows.y) > _PROFILED_ROWS:
@@ -117,7 +119,7 @@ def _profiled(law: Law, rows: Rows) -> Law:
         weight = weight if np.isfinite(weight).all() else None
     found = profile(
         law.template, law.parameters, law.names, rows.X, rows.y, weight, log=log,
-        freedom=len(rows.y) - len(free), known=weight is not None and law.noise.known,
+        freedom=len(rows.y) - len(free), known=weight is not None and law.noise.known, over=over,
     )  # fmt: skip
     ends = [found.get(p.name, (np.nan, np.nan)) for p in law.parameters]
     parameters = tuple(

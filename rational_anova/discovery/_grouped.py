@@ -53,6 +53,7 @@ from .law import Entry, Evidence, Grade, Groups, Law, Rival
 
 ALONE = "No other form was weighed: discover compares it with others."
 _WEIGHED = 12  # candidates that are refitted under the noise that was chosen
+_LATE_WEIGHED = 4  # ... when the time is up
 _NOISE_FORMS = 3  # forms that models of the noise are compared on
 _ROBUST_FORMS = 3  # forms that outliers are looked for with
 _ZERO = 0.01  # of the typical value: no relative error is known of what is smaller
@@ -85,7 +86,8 @@ def grouped_law(
         seconds=time.monotonic() - start, candidates=1,
     )  # fmt: skip
     weighed = Weighed([candidate], rows, verdict, compared, (), outliers)
-    return with_groups(assembled(table, weighed, evidence), [candidate], table, data)
+    law = assembled(table, weighed, evidence, profiled=False)
+    return with_groups(law, [candidate], table, data)
 
 
 def _verdict_alone(candidate: GroupCandidate, data: Grouped, names: Sequence[str]) -> Verdict:
@@ -233,7 +235,7 @@ class _Search:
         run, rows, names = self.run, self.data.rows, self.table.names.columns
         run.stopped = run.cut_short
         run.report("weighing")
-        top = _tame(self.best, self.data, _WEIGHED)
+        top = _tame(self.best, self.data, _LATE_WEIGHED if run.late else _WEIGHED)
         odd = [tuple(oddities(c.fit, rows, names)) for c in top]
         weighed = [_with_odd(c, len(o)) for c, o in zip(top, odd, strict=True)]
         beyond = {c.found.form.expression: o for c, o in zip(top, odd, strict=True)}
@@ -242,7 +244,7 @@ class _Search:
         mean = _means(self.data, self.table.names.symbols, best.found.noise)
         verdict = graded_groups(
             top, self.data, mean.score, stopped=run.stopped,
-            beyond=beyond[best.found.form.expression],
+            beyond=beyond[best.found.form.expression], over=lambda: run.late,
         )  # fmt: skip
         evidence = Evidence(
             rows=len(rows.y), noise=np.nan, error=np.nan, stage="catalogue", stopped=run.stopped,
@@ -252,6 +254,7 @@ class _Search:
             self.table,
             Weighed(top, rows, verdict, self.compared, (), self.outliers.tolist()),
             evidence,
+            profiled=False,
         )
         return with_groups(law, top, self.table, self.data)
 
@@ -320,7 +323,14 @@ def _one_of_each_family(candidates: Sequence[GroupCandidate], table: Table) -> l
 
 
 def with_groups(law: Law, candidates: Sequence[GroupCandidate], table: Table, data: Grouped) -> Law:
-    """The law with the numbers of each group, and errors of all groups together."""
+    """The law with the numbers of each group, and errors of all groups together.
+
+    Args:
+        law: of the first candidate, without profiles: these would be of one curve through all rows.
+        candidates: the most probable first.
+        table: the whole one.
+        data: its rows and groups.
+    """
     found = candidates[0].found
     error = group_error(found, data)
     free = max(found.rows - found.numbers, 1)
@@ -330,8 +340,6 @@ def with_groups(law: Law, candidates: Sequence[GroupCandidate], table: Table, da
     )
     return replace(
         law,
-        # profiles are those of one curve through all rows
-        parameters=tuple(replace(p, low=np.nan, high=np.nan) for p in law.parameters),
         groups=Groups(
             table.by, tuple(found.shared), tuple(found.own), _by_group(found), dict(found.spread),
             found.shrunk,

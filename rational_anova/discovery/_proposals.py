@@ -10,7 +10,16 @@ import numpy as np
 import sympy as sp
 
 from ._run import Run, data_of, is_constant, reduced_table, thinned
-from ._thresholds import CHANCE, COMPACT, EXACT, FREE_NUMBERS, NEIGHBOURS, ROUNDING, SEARCHED
+from ._thresholds import (
+    CHANCE,
+    COMPACT,
+    CONCLUDED,
+    EXACT,
+    FREE_NUMBERS,
+    NEIGHBOURS,
+    ROUNDING,
+    SEARCHED,
+)
 from .claims import (
     NUMBER,
     PRIOR,
@@ -43,6 +52,7 @@ from .fitting import (
 )
 from .search import (
     Data,
+    OutOfTime,
     ReducedTable,
     Search,
     Template,
@@ -79,7 +89,9 @@ def add_named_laws(run: Run, rows: Rows, noise: NoiseShape, levels: Sequence[int
             forbidden=run.options.forbidden, over=lambda: run.over, told=run.glance,
         )  # fmt: skip
         run.counter.candidates += len(wanted)
-        run.candidates += found if some is rows else list(refits(found, rows, view))
+        if some is not rows:
+            found = list(refits(found, rows, view, lambda: run.late))
+        run.candidates += found
 
 
 def add_products(run: Run, rows: Rows, noise: NoiseShape) -> None:
@@ -126,8 +138,18 @@ def mean_score(run: Run, rows: Rows, noise: NoiseShape) -> float:
     return np.inf if fit is None else replace(mean, fit=fit).score
 
 
-def add_searched(run: Run, rows: Rows, noise: NoiseShape, content: bool) -> list[Template]:
-    """Add the formulas of the search; return its templates."""
+def add_searched(
+    run: Run, rows: Rows, noise: NoiseShape, content: bool, plain: ReducedTable
+) -> list[Template]:
+    """Add the formulas of the search; return its templates.
+
+    Args:
+        run: under way.
+        rows: that are searched on.
+        noise: its model.
+        content: whether there may be a law already that others must be simpler than.
+        plain: these rows as the search has them where all count alike.
+    """
     options = run.options
     weight = None
     if noise.model != CONSTANT:
@@ -140,16 +162,18 @@ def add_searched(run: Run, rows: Rows, noise: NoiseShape, content: bool) -> list
         functions=options.functions,
     )  # fmt: skip
     search.content = content and satisfied(run, rows, noise)
-    reduced = reduced_table(run, rows, weight)
+    reduced = plain if weight is None else reduced_table(run, rows, weight)
     interrupted: KeyboardInterrupt | None = None
     try:
-        laws = solve(reduced, search)
-    except KeyboardInterrupt as error:
-        interrupted = error
+        # a step may be long: what is not begun in time is not begun
+        laws = solve(replace(reduced.smooth, until=options.after(CONCLUDED)), search)
+    except (KeyboardInterrupt, OutOfTime) as error:
+        interrupted = error if isinstance(error, KeyboardInterrupt) else None
+        run.counter.cut = True
         laws = finished(run.counter.pool, run.counter.found, data, options.forbidden)
     if not laws:  # no time for anything
-        plain = replace(reduced, U=reduced.U[:, :0], variables=())
-        laws = finished([constant(plain)], [], data, options.forbidden)
+        empty = replace(reduced, U=reduced.U[:, :0], variables=())
+        laws = finished([constant(empty)], [], data, options.forbidden)
     if content:  # what no exact number would bring near to the named laws is left as it is
         raw = list(candidates_of(laws[:4], rows, run, noise))
         run.candidates += raw
@@ -175,7 +199,9 @@ def candidates_of(
     """Templates of the search as candidates, and the same with exponents set free."""
     table = run.table
     known = {sp.Symbol(n): sp.Float(v, 17) for n, v in table.known.items()}
-    for law in laws:
+    for place, law in enumerate(laws):
+        if place and run.late:
+            return
         free = (t for t in freed(law) if permitted(t.law, run.options.forbidden))
         for template in (law, *free):
             form = Form(template.numeric.xreplace(known), table.names.symbols, template.parameters)
@@ -200,8 +226,8 @@ def with_exact_numbers(law: Template, data: Data, run: Run) -> Template:
     """The law with exact numbers where the data allow it, in its shortest form."""
     if law.error < EXACT:
         law = law.pruned(data)
-    if len(law.parameters) > FREE_NUMBERS or law.complexity > COMPACT:
-        return law  # an approximation: no form makes it a law
+    if run.over or len(law.parameters) > FREE_NUMBERS or law.complexity > COMPACT:
+        return law  # of an approximation no form makes a law
     found: list[Template] = []
     for form in forms(law):
         if run.over:
@@ -254,9 +280,9 @@ def noise_by_candidates(run: Run, rows: Rows) -> tuple[NoiseShape, dict[str, flo
     models = possible_noise(rows, run.options.noise_model)
     top = [c for c in best_by_view(run.candidates, 6)[1:] if sane(c, rows)][:8]
     top = _first(top, 3)
-    if any(exact(c.fit, rows) for c in top):
+    if run.late or any(exact(c.fit, rows) for c in top):
         return models[0], {}
-    return chosen_noise(top, rows, models)
+    return chosen_noise(top, rows, models, lambda: run.late)
 
 
 def sane(candidate: Candidate, rows: Rows) -> bool:

@@ -76,6 +76,11 @@ class Run:
         return self.stopped or self.counter.stopped or late
 
     @property
+    def late(self) -> bool:
+        """Whether the time limit is past: what a law can do without is left out."""
+        return time.monotonic() > self.options.limit
+
+    @property
     def cut_short(self) -> bool:
         """Whether more time might have found more."""
         return self.over or self.counter.cut

@@ -115,28 +115,28 @@ def _looked(run: Run, rows: Rows) -> _Looked:
     compared: dict[str, float] = {}
     reduced = reduced_table(run, part, None)
     add_mean(run, part, noise)  # however short the time, there is a candidate
-    noisy = few and not is_constant(part.y) and reduced.fitted().loo > NOISY
+    noisy = few and not is_constant(part.y) and reduced.smooth.loo > NOISY
     laws: list[Template] = []
     if noisy:
         run.attempt(lambda: add_named_laws(run, part, noise, (1, 2)))
         plain, (noise, compared) = noise, noise_by_candidates(run, part)
         # of formulas that do not fit the noise cannot be told, unless it is plain to see
-        sure = noise == plain or spans_decades(part) or satisfied(run, part, noise)
+        sure = noise == plain or spans_decades(part) or run.over or satisfied(run, part, noise)
         seen = noise if sure else plain
-        run.attempt(lambda: laws.extend(add_searched(run, part, seen, True)))
+        run.attempt(lambda: laws.extend(add_searched(run, part, seen, True, reduced)))
         noise, compared = (noise, compared) if sure else noise_by_candidates(run, part)
     else:
-        run.attempt(lambda: laws.extend(add_searched(run, part, noise, False)))
+        run.attempt(lambda: laws.extend(add_searched(run, part, noise, False, reduced)))
     if not few:
         noise, compared = noise_by_candidates(run, part)
         if noise.model not in (CONSTANT, GIVEN) and time.monotonic() < options.after(0.5):
             run.report("again, since the noise grows with the target")
-            run.attempt(lambda: laws.extend(add_searched(run, part, noise, False)))
-    if table.X.shape[1] == 1 and not simple(run, part, noise):
+            run.attempt(lambda: laws.extend(add_searched(run, part, noise, False, reduced)))
+    if table.X.shape[1] == 1 and not run.over and not simple(run, part, noise):
         run.attempt(lambda: add_products(run, part, noise))
         if noisy:
             noise, compared = noise_by_candidates(run, part)
-    if noisy and not satisfied(run, part, noise):
+    if noisy and not run.over and not satisfied(run, part, noise):
         run.attempt(lambda: add_named_laws(run, part, noise, (3,)))
     if few and not noisy:
         run.attempt(lambda: add_named_laws(run, part, noise, (1,)))
@@ -149,17 +149,20 @@ def _concluded(run: Run, looked: _Looked, outliers: Indices) -> Law:
     cut_short = run.cut_short
     part = rows.some(searched)
     most, last = (_LATE_WEIGHED, _LATE_LAST) if run.over else (_WEIGHED, _LAST)
-    pool = ranked(list(refits(best_by_view(run.candidates, most), part, noise)), part.X)
+    chosen = best_by_view(run.candidates, most)
+    if run.over:  # the best first, in case there is no time for the others
+        chosen.sort(key=lambda c: c.score)
+    pool = ranked(list(refits(chosen, part, noise, lambda: run.late)), part.X)
     pool = [c for c in pool if run.options.allowed(c.fit)] or pool
     pool = [c for c in pool if c.fit.numbers <= len(part.y) - _SPARE] or pool[-1:]
     tame = [c for c in pool[:last] if sane(c, part)] + pool[last:]
     final = rows if len(rows.y) <= FITTED_ROWS else rows.some(np.arange(FITTED_ROWS))
-    top = _final(tame[:last] or pool[:last], final, noise, polish=not run.over)
+    top = _final(run, tame[:last] or pool[:last], final, noise)
     if not top:  # a row that was held out is negative, and the noise was that of logarithms
         noise = NoiseShape()
-        top = _final(tame[:last] or pool[:last], final, noise, polish=not run.over)
+        top = _final(run, tame[:last] or pool[:last], final, noise)
     if not any(exact(c.fit, final) for c in top[:1]) and not run.over:
-        top = with_simple_exponents(sorted(top, key=lambda c: c.score), final)
+        top = with_simple_exponents(sorted(top, key=lambda c: c.score), final, lambda: run.late)
     names = run.table.names.columns
     top = [with_oddities(c, len(list(oddities(c.fit, final, names)))) for c in top]
     top = best_of_each_law(ranked(top, final.X))
@@ -172,24 +175,31 @@ def _concluded(run: Run, looked: _Looked, outliers: Indices) -> Law:
     verdict = graded(
         top, final, mean_score(run, final, noise), trusted=trusted, stopped=cut_short,
         beyond=tuple(oddities(best.fit, final, names)) if best.fit.numbers else (),
+        over=lambda: run.late,
     )  # fmt: skip
     if verdict.grade is Grade.NOTHING:  # then nothing is said but the mean
-        top = [*_final(run.candidates[:1], final, noise), *top]
+        top = [*_final(run, run.candidates[:1], final, noise), *top]
     if is_constant(rows.y):
         top, verdict = top[:1], Verdict(Grade.ESTABLISHED, ())
     weighed = Weighed(top, final, verdict, looked.compared, tame[last:], outliers.tolist())
     # an interpolation has no numbers that mean anything, and profiles of many take long
-    claimed = verdict.grade.claimed
-    return assembled(run.table, weighed, evidence, profiled=claimed, provenance={})
+    return assembled(
+        run.table, weighed, evidence, profiled=verdict.grade.claimed, over=lambda: run.late,
+        provenance={},
+    )  # fmt: skip
 
 
 def _final(
-    candidates: Sequence[Candidate], rows: Rows, noise: NoiseShape, polish: bool = True
+    run: Run, candidates: Sequence[Candidate], rows: Rows, noise: NoiseShape
 ) -> list[Candidate]:
-    """Candidates on all rows, to the last digit if they are to be polished."""
-    out = []
+    """Candidates on all rows, to the last digit while there is time; one at least."""
+    out: list[Candidate] = []
+    over = run.over
     for candidate in candidates:
-        fit = fitted(candidate.fit.form, rows, noise, values=candidate.fit.values, polish=polish)
+        if out and run.late:
+            break
+        form, values = candidate.fit.form, candidate.fit.values
+        fit = fitted(form, rows, noise, values=values, polish=not (over or run.late))
         if fit is not None:
             out.append(replace(candidate, fit=fit))
     return out
@@ -230,8 +240,8 @@ def _evidence(
         noise=np.nan,
         error=relative_error(best.fit, rows),
         held_out=held_out,
-        extrapolation=outer_error(best.fit, rows),
-        surrogate=reduced.fitted().loo,
+        extrapolation=None if run.late else outer_error(best.fit, rows),
+        surrogate=reduced.smooth.loo,
         seconds=time.monotonic() - run.options.start,
         candidates=run.counter.candidates,
         stage=_stage(best),
@@ -255,16 +265,18 @@ def _spoilt(run: Run, rows: Rows) -> Outliers:
     if is_constant(rows.y):
         return none
     if rows.X.shape[1] > FEW_COLUMNS:
-        return far_from_surrogate(reduced_table(run, rows, None))
+        return far_from_surrogate(reduced_table(run, rows, None), lambda: run.over)
     noise = possible_noise(rows, run.options.noise_model)[0]
     add_named_laws(run, rows, noise, (1, 2))
     tried = ranked(best_by_view(run.candidates, _ROBUST), rows.X)[:_ROBUST]
     run.candidates.clear()
-    found = []
+    found: list[tuple[float, Outliers]] = []
     for candidate in tried:
+        if found and run.over:
+            break
         if wild(candidate.fit, rows):  # a pole beside a row explains any outlier
             continue
-        out = robust(candidate.fit.form, rows, noise, QUICK)
+        out = robust(candidate.fit.form, rows, noise, QUICK, over=lambda: run.over)
         fit = refitted(candidate.fit, rows.some(np.flatnonzero(~out)), 40)
         if fit is not None and out.mean() <= _MOST_SPOILT:
             score = replace(candidate, fit=fit).score + price_of_outliers(rows, int(out.sum()))
@@ -280,8 +292,10 @@ def _far_from_the_laws(run: Run, rows: Rows, out: Outliers, looked: _Looked) -> 
     """
     part = looked.rows.some(looked.searched)
     tried = ranked(list(refits(best_by_view(run.candidates, _ROBUST), part, looked.noise)), part.X)
-    found = []
+    found: list[tuple[float, Outliers]] = []
     for candidate in tried[:_ROBUST]:
+        if found and run.late:
+            break
         if not candidate.fit.form.expression.has(*candidate.fit.form.inputs):
             continue
         far = far_from_law(candidate.fit, rows, out)

@@ -69,7 +69,7 @@ def structure(X: Any, y: Any = None, names: Sequence[str] | None = None) -> Stru
     reduced = reduced.fitted()
     columns = table.names.columns
     surrogate = reduced.surrogate
-    slopes = np.zeros_like(reduced.U) if surrogate is None else surrogate.gradients()
+    slopes = np.zeros_like(reduced.U) if surrogate is None else surrogate.gradients
     size = np.sqrt(np.mean((slopes * reduced.U.std(0)) ** 2, axis=0)) / reduced.spread
     both, product = interactions(reduced, LINKS["y"]), interactions(reduced, None)
     index = [(i, j) for i in range(len(columns)) for j in range(i + 1, len(columns))]

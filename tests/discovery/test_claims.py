@@ -16,6 +16,7 @@ from rational_anova.discovery.claims import (
     oddities,
     possible_noise,
     ranked,
+    refits,
     weights,
     wild,
     with_simple_exponents,
@@ -260,6 +261,45 @@ def test_grades():
     assert graded(found, rows, 1e9, stopped=True).grade is Grade.SEVERAL
     assert Grade.SEVERAL.claimed
     assert not Grade.INTERPOLATION.claimed
+
+
+def test_grades_when_the_time_is_up():
+    """Nothing is called established by tests that were not made, and one reason is enough."""
+    rows = rows_of(saturating, 0.01)
+    found = ranked([candidate(n, rows) for n in ("Michaelis-Menten", "line", "Gompertz")], X)
+    verdict = graded(found, rows, 1e9, over=lambda: True)
+    assert verdict.grade is Grade.SEVERAL
+    assert verdict.doubts == ("The search ran out of time.",)
+    line = [candidate("line", rows)]
+    early, late = (graded(line, rows, 1e9, over=lambda up=up: up) for up in (False, True))
+    assert late.grade is early.grade is Grade.INTERPOLATION
+    assert late.doubts == early.doubts[:1]
+    assert len(early.doubts) > 1
+
+
+def test_waves_that_nobody_had_time_to_look_for():
+    U = np.random.default_rng(0).uniform(1, 3, (300, 3))
+    y = np.sin(U[:, 0]) * U[:, 1] * U[:, 2]
+    rows = Rows(U, y + 0.01 * np.random.default_rng(1).normal(size=300))
+    form = Form.of("k*sin(a)*b*c", ("a", "b", "c"))
+    law = [named_candidate(fitted(form, rows, effort=THOROUGH), find("line"))]
+    assert graded(law, rows, 1e9).grade.claimed
+    verdict = graded(law, rows, 1e9, over=lambda: True)
+    assert verdict.grade is Grade.INTERPOLATION
+    assert "no time" in verdict.doubts[0]
+
+
+def test_fits_that_are_left_out_when_the_time_is_up():
+    rows = rows_of(saturating)
+    found = [candidate(n, rows) for n in ("Michaelis-Menten", "line", "quadratic")]
+    assert len(list(refits(found, rows, NoiseShape()))) == 3
+    assert [c.name for c in refits(found, rows, NoiseShape(), lambda: True)] == ["Michaelis-Menten"]
+    models = possible_noise(rows)
+    assert len(chosen_noise(found, rows, models)[1]) > 1
+    assert chosen_noise(found, rows, models, lambda: True) == (models[0], {"constant": 1.0})
+    power = [candidate("power law", rows_of(lambda s: s**2))]
+    assert len(with_simple_exponents(power, rows_of(lambda s: s**2))) == 2
+    assert len(with_simple_exponents(power, rows_of(lambda s: s**2), lambda: True)) == 1
 
 
 @pytest.mark.slow

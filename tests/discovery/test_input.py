@@ -301,6 +301,25 @@ def test_time_limit(limit):
     assert law.evidence.error <= 1.05
 
 
+@pytest.mark.parametrize("stage", ["few terms", "named laws"])
+def test_a_step_that_takes_all_the_time(stage, monkeypatch):
+    """The clock jumps past the limit in a stage: no other is begun, and there still is a law."""
+    U, y = hard()
+    U, y = (U[:, :2], y) if stage == "named laws" else (U, y)
+    clock, ahead, told = time.monotonic, [0.0], []
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + ahead[0])
+
+    def jump(progress):
+        told.append(progress.stage)
+        ahead[0] = 1000.0 if stage in told else 0.0
+
+    law = discover(U, y, time_limit=500, callbacks=[jump])
+    assert set(told[told.index(stage) :]) <= {stage, "simplifying"}
+    assert law.evidence.stopped
+    assert not law.grade.claimed or law.doubts
+    assert np.isfinite(law.predict(U)).all()
+
+
 def test_same_call_same_law():
     S = X[:60]
     v = 2.5 * S / (0.8 + S) + 0.02 * np.random.default_rng(3).normal(size=60)

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,8 +28,9 @@ from rational_anova.discovery.finish._simplify import simplified
 from rational_anova.discovery.search._beam import System, best_of
 from rational_anova.discovery.search._rates import scanned_rates
 from rational_anova.discovery.search._reduce import reduce_table
-from rational_anova.discovery.search._reduced_table import ReducedTable
-from rational_anova.discovery.search._separate import sums
+from rational_anova.discovery.search._reduced_table import OutOfTime, ReducedTable
+from rational_anova.discovery.search._separate import sums, varying
+from rational_anova.discovery.search._stages import monomial_terms
 from rational_anova.discovery.search._surrogate import fit_surrogate, leave_one_out
 from rational_anova.discovery.search._template import Data, Template
 from rational_anova.discovery.search._vocabulary import LINKS, USUAL, polynomial
@@ -135,6 +137,22 @@ def test_symmetries_keep_their_time():
     start = time.monotonic()
     symmetries(X, np.sin(X.prod(1)) + X[:, 0], time_limit=0.5)
     assert time.monotonic() - start < 5
+
+
+def test_no_fit_is_begun_after_the_time():
+    X = draw((1, 3), (1, 3), rows=100)
+    table = ReducedTable(X.sum(1), X, X.sum(1), np.ones(100), (a, b))
+    assert table.smooth is table.smooth
+    late = replace(table, until=time.monotonic() - 1)
+    P, Q = monomial_terms(table)
+    for begin in (
+        late.fitted,
+        lambda: System(late, LINKS["y"], P, Q),
+        lambda: list(sums(replace(table.smooth, until=late.until), list(LINKS))),
+        lambda: list(varying(replace(table.smooth, until=late.until))),
+    ):
+        with pytest.raises(OutOfTime):
+            begin()
 
 
 def test_chain_never_gets_worse():
@@ -245,10 +263,10 @@ def test_surrogate_slopes():
     surrogate = fit_surrogate(U, f, np.ones(400))
     inner = surrogate.interior
     assert inner.sum() > 100
-    np.testing.assert_allclose(surrogate.values(), f, rtol=1e-6)
+    np.testing.assert_allclose(surrogate.values, f, rtol=1e-6)
     G = np.column_stack([2 * f / U[:, 0], -f])
-    np.testing.assert_allclose(surrogate.gradients()[inner], G[inner], rtol=1e-5)
-    mixed = surrogate.hessian()[inner, 0, 1]
+    np.testing.assert_allclose(surrogate.gradients[inner], G[inner], rtol=1e-5)
+    mixed = surrogate.hessian[inner, 0, 1]
     np.testing.assert_allclose(mixed, (-2 * f / U[:, 0])[inner], rtol=1e-4)
 
 
@@ -270,7 +288,7 @@ def test_slopes_where_rows_are_few():
     inside = np.abs(surrogate.basis.T).max(1) < 0.9
 
     def error(rows):
-        left = surrogate.gradients()[rows] - truth[rows]
+        left = surrogate.gradients[rows] - truth[rows]
         return np.linalg.norm(left) / np.linalg.norm(truth[rows])
 
     assert surrogate.interior.sum() > 0.5 * len(U)

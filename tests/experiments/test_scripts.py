@@ -36,6 +36,8 @@ RECORDED = [ROOT / "experiments" / "results", ROOT / "benchmarks" / "results"]
         ["experiments.discovery.irrelevant", "--smoke", "--jobs", "1"],
         ["experiments.discovery.nothing", "--smoke", "--jobs", "1"],
         ["experiments.discovery.outside", "--smoke", "--jobs", "1"],
+        ["experiments.discovery.limits", "--smoke"],
+        ["experiments.discovery.overlap", "--smoke"],
         ["experiments.discovery.coverage", "--smoke", "--jobs", "1"],
         ["experiments.discovery.real", "--smoke", "--jobs", "1"],
         ["experiments.discovery.peers_laws", "--smoke"],

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import takewhile
 
 import numpy as np
 import sympy as sp
@@ -42,14 +43,17 @@ def freed(template: Template) -> Iterator[Template]:
     )
 
 
-def with_simple_exponents(candidates: Sequence[Candidate], rows: Rows) -> list[Candidate]:
+def with_simple_exponents(
+    candidates: Sequence[Candidate], rows: Rows, over: Callable[[], bool] = lambda: False
+) -> list[Candidate]:
     """The candidates, and the best named ones with exponents set to simple numbers.
 
     A number is tried where the interval of the exponent has it; it is one number less, weighed as
-    any other candidate.
+    any other candidate. Once the time is over, no more are tried.
     """
     named = [c for c in candidates if c.named is not None and c.template is None][:_TRIED]
-    return [*candidates, *(new for c in named for new in _simpler(c, rows, exponents(c.fit.form)))]
+    new = (new for c in named for new in _simpler(c, rows, exponents(c.fit.form)))
+    return [*candidates, *takewhile(lambda _: not over(), new)]
 
 
 def best_of_each_law(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -66,6 +66,7 @@ def graded(
     trusted: bool = True,
     stopped: bool = False,
     beyond: Sequence[str] = (),
+    over: Callable[[], bool] = lambda: False,
 ) -> Verdict:
     """Grade the first of some candidates.
 
@@ -76,6 +77,8 @@ def graded(
         trusted: False if the search itself does not call its formula a law.
         stopped: whether the search ran out of time.
         beyond: what is odd about the formula just outside of the data.
+        over: whether the time is up: then one reason against the formula is enough, tests that take
+            long are left out, and it is not called established.
     """
     best = candidates[0]
     if not best.fit.numbers and not best.fit.form.expression.free_symbols:
@@ -92,13 +95,22 @@ def graded(
             return Verdict(Grade.INTERPOLATION, (many, *beyond))
         enough = len(rows.y) >= best.fit.numbers + 3
         return Verdict(Grade.ESTABLISHED if enough and not beyond else Grade.SEVERAL, tuple(beyond))
-    against = tuple(_against(best, rows, trusted))
+    against = tuple(_until(over, _against(best, rows, trusted, over)))
     if against:
         return Verdict(Grade.INTERPOLATION, (*against, *beyond))
     close = [c for c in candidates[:_CLOSE]]
-    stable = stability(close, rows) if len(close) > 1 and len(rows.y) >= 8 else 1.0
-    doubts = (*_doubts(candidates, rows, stable, stopped), *beyond)
+    compared = len(close) > 1 and len(rows.y) >= 8
+    stable = stability(close, rows, over=over) if compared else 1.0
+    doubts = (*_doubts(candidates, rows, stable, stopped or over()), *beyond)
     return Verdict(Grade.SEVERAL if doubts else Grade.ESTABLISHED, doubts, stable)
+
+
+def _until(over: Callable[[], bool], reasons: Iterator[str]) -> Iterator[str]:
+    """The reasons, those after the first only while there is time."""
+    for reason in reasons:
+        yield reason
+        if over():
+            return
 
 
 def _gain_of_few(fit: Fit, rows: Rows) -> float:
@@ -134,7 +146,9 @@ def exact(fit: Fit, rows: Rows) -> bool:
     return bool(np.sqrt(np.mean(left**2)) < exact_below(fit.numbers) * spread)
 
 
-def _against(best: Candidate, rows: Rows, trusted: bool) -> Iterator[str]:
+def _against(
+    best: Candidate, rows: Rows, trusted: bool, over: Callable[[], bool] = lambda: False
+) -> Iterator[str]:
     """Reasons to take the formula for a mere curve through the rows."""
     fit = best.fit
     margin = over_smooth(best, rows)
@@ -151,18 +165,16 @@ def _against(best: Candidate, rows: Rows, trusted: bool) -> Iterator[str]:
     if effects is not None and effects < NOT_NOISE:
         chance = f"probability {effects:.1g}"
         yield f"What it leaves over is no noise: it depends on the columns ({chance})."
-    if _oscillates(fit, rows):
-        yield "What it leaves over oscillates: it is not the whole law."
+    # of a law with waves in several columns neighbours do not tell of those that it has left
+    if fit.form.expression.has(sp.sin, sp.cos) and rows.X.shape[1] > _SMOOTH_COLUMNS:
+        if phases(rows.X, fit.miss, np.ones(len(rows.y)), count=1, over=over):
+            yield "What it leaves over oscillates: it is not the whole law."
+        elif over():
+            yield "There was no time to see whether what it leaves over oscillates."
     if best.named is None and fit.numbers > len(rows.y) / 4:
         yield f"It has {fit.numbers} fitted numbers on {len(rows.y)} rows."
     elif best.named is None and fit.numbers > FEW_NUMBERS and rows.X.shape[1] <= _SMOOTH_COLUMNS:
         yield f"It has {fit.numbers} fitted numbers and no name: so many follow any curve."
-
-
-def _oscillates(fit: Fit, rows: Rows) -> bool:
-    """Whether a law with waves in several columns has left some: no neighbours tell of these."""
-    waves = fit.form.expression.has(sp.sin, sp.cos) and rows.X.shape[1] > _SMOOTH_COLUMNS
-    return waves and bool(phases(rows.X, fit.miss, np.ones(len(rows.y)), count=1))
 
 
 def over_smooth(best: Candidate, rows: Rows) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -239,6 +239,7 @@ def graded_groups(
     *,
     stopped: bool = False,
     beyond: Sequence[str] = (),
+    over: Callable[[], bool] = lambda: False,
 ) -> Verdict:
     """Grade the first of some candidates.
 
@@ -248,6 +249,8 @@ def graded_groups(
         constant: score of a number for each experiment, or for all.
         stopped: whether the search ran out of time.
         beyond: what is odd about the formula just outside of the data.
+        over: whether the time is up: then tests that take long are left out, and the formula is not
+            called established.
     """
     best = candidates[0]
     if not best.found.form.expression.has(*best.found.form.inputs):
@@ -257,24 +260,29 @@ def graded_groups(
     if exact_groups(best.found, data):
         enough = best.found.rows >= best.found.numbers + 3 and not beyond
         return Verdict(Grade.ESTABLISHED if enough else Grade.SEVERAL, tuple(beyond))
-    against = tuple(against_groups(best, data))
+    against = tuple(against_groups(best, data, over))
     if against:
         return Verdict(Grade.INTERPOLATION, (*against, *beyond))
     close = candidates[:_CLOSE]
-    stable = None if stopped or len(close) < 2 else group_stability(close, data)
-    doubts = (*_doubts(candidates, data, stable, stopped), *beyond)
+    alone = stopped or len(close) < 2 or over()
+    stable = None if alone else group_stability(close, data, over)
+    doubts = (*_doubts(candidates, data, stable, stopped or over()), *beyond)
     return Verdict(Grade.SEVERAL if doubts else Grade.ESTABLISHED, doubts, stable)
 
 
-def against_groups(best: GroupCandidate, data: Grouped) -> Iterator[str]:
+def against_groups(
+    best: GroupCandidate, data: Grouped, over: Callable[[], bool] = lambda: False
+) -> Iterator[str]:
     """Reasons to take the formula for mere curves through the rows."""
     large = [i for i in data.places.values() if len(i) >= _SMOOTH_ROWS]
     count, found = sum(map(len, large)), best.found
     if count >= 2 * _SMOOTH_ROWS and data.rows.x_sigma is None:
         parts = [some_rows(data.rows.some(i)) for i in large]
         covered = sum(len(part.y) for part in parts) / found.rows
-        curve = smooth_groups_deviance(parts, found.noise) + PRIOR[1]
-        if curve - (best.score - (1 - covered) * found.deviance) < OVER_SMOOTH:
+        curve = smooth_groups_deviance(parts, found.noise, over)
+        if curve is None:
+            yield "There was no time to compare it with smooth curves of no given form."
+        elif curve + PRIOR[1] - (best.score - (1 - covered) * found.deviance) < OVER_SMOOTH:
             yield "Smooth curves of no given form describe the groups as well."
     if group_neighbours(found, data) > STRONG_SHAPE:
         yield "What it leaves over is no noise: rows beside each other are missed alike."
@@ -405,10 +413,17 @@ def _misses(found: GroupedFit, data: Grouped, typical: float) -> tuple[Array, Ar
     return miss, slopes
 
 
-def group_stability(candidates: Sequence[GroupCandidate], data: Grouped) -> float:
-    """How often the first is chosen again with an experiment left out (rows, if there are few)."""
+def group_stability(
+    candidates: Sequence[GroupCandidate], data: Grouped, over: Callable[[], bool] = lambda: False
+) -> float:
+    """How often the first is chosen again with an experiment left out (rows, if there are few).
+
+    Once the time is over, this is not done again.
+    """
     won = total = 0
     for chosen in _parts(data):
+        if total and over():
+            break
         part = data.some(chosen)
         scores = []
         for candidate in candidates:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -51,13 +51,19 @@ def spans_decades(rows: Rows) -> bool:
 
 
 def chosen_noise(
-    candidates: Sequence[Candidate], rows: Rows, models: Sequence[NoiseShape]
-) -> tuple[NoiseShape, dict[str, float]]:
-    """The model under which the best candidate is most probable, and the weight of each."""
+    candidates: Sequence[Candidate], rows: Rows, models: Sequence[NoiseShape],
+    over: Callable[[], bool] = lambda: False,
+) -> tuple[NoiseShape, dict[str, float]]:  # fmt: skip
+    """The model under which the best candidate is most probable, and the weight of each.
+
+    Once the time is over, no further model is looked at.
+    """
     if len(models) == 1:
         return models[0], {models[0].model: 1.0}
     scores: dict[NoiseShape, float] = {}
     for model in models:
+        if scores and over():
+            break
         for candidate in candidates:
             fit = fitted(candidate.fit.form, rows, model, values=candidate.fit.values)
             if fit is not None and np.isfinite(fit.deviance):
@@ -80,9 +86,17 @@ def shares(scores: dict[NoiseShape, float]) -> dict[str, float]:
     return {name: share / total for name, share in out.items()}
 
 
-def refits(candidates: Sequence[Candidate], rows: Rows, noise: NoiseShape) -> Iterator[Candidate]:
-    """The candidates under a model of the noise, from where they are."""
-    for candidate in candidates:
+def refits(
+    candidates: Sequence[Candidate], rows: Rows, noise: NoiseShape,
+    over: Callable[[], bool] = lambda: False,
+) -> Iterator[Candidate]:  # fmt: skip
+    """The candidates under a model of the noise, from where they are.
+
+    Once the time is over, those that are left are not; the first one always is.
+    """
+    for place, candidate in enumerate(candidates):
+        if place and over():
+            return
         fit = fitted(candidate.fit.form, rows, noise, values=candidate.fit.values)
         if fit is not None and np.isfinite(fit.deviance):
             yield with_fit(candidate, fit)

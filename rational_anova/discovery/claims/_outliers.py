@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -37,18 +38,18 @@ def price_of_outliers(rows: Rows, count: int) -> float:
     return count * (_ROW + 2 * float(np.log(spread)))
 
 
-def far_from_surrogate(table: ReducedTable) -> Array:
+def far_from_surrogate(table: ReducedTable, over: Callable[[], bool] = lambda: False) -> Array:
     """Rows that are far from a smooth surrogate which they cannot bend, True (rows,).
 
     A miss is compared with those of rows where the surrogate says nearly the same, since noise may
     grow with the target. A tenth of the rows may go: without noise the surrogate's own misses are
-    among them, which a law brings back.
+    among them, which a law brings back. Once the time is over, no finer one is looked at.
     """
     n, r = table.U.shape
     best: tuple[float, Array] | None = None
     for logs in (False, True) if all(definite(u) for u in table.U.T) else (False,):
         for degree in range(1, _DEGREE + 1):
-            if math.comb(r + degree, r) > min(_TERMS, n // 6):
+            if math.comb(r + degree, r) > min(_TERMS, n // 6) or (best is not None and over()):
                 break
             A = Basis(table.U, degree, logs).columns()
             for said in (_unbent(A, table.y), _unbent_log(A, table.y)):
@@ -62,17 +63,17 @@ def far_from_surrogate(table: ReducedTable) -> Array:
     worst = np.argsort(-far, kind="stable")[: int(_MOST * n)]
     out = np.zeros(n, dtype=bool)
     out[worst] = far[worst] > _ROUGH
-    return _sharpened(table, out)
+    return _sharpened(table, out, over)
 
 
-def _sharpened(table: ReducedTable, out: Array) -> Array:
+def _sharpened(table: ReducedTable, out: Array, over: Callable[[], bool]) -> Array:
     """Rows that are far, and those far from the finer surrogate that the others allow.
 
     They go few at a time, since one that is spoilt bends it for its neighbours.
     """
     n = len(out)
     kept = np.flatnonzero(~out)
-    while n - len(kept) < _MOST * n:
+    while n - len(kept) < _MOST * n and not over():
         part = replace(
             table, y=table.y[kept], U=table.U[kept], f=table.f[kept], weight=table.weight[kept],
             importance=None,
@@ -80,7 +81,7 @@ def _sharpened(table: ReducedTable, out: Array) -> Array:
         surrogate = part.fitted(min(_TERMS, n // 6)).surrogate
         if surrogate is None:
             break
-        far = _in_deviations(np.abs(surrogate.left_out()), np.abs(surrogate.values()))
+        far = _in_deviations(np.abs(surrogate.left_out()), np.abs(surrogate.values))
         worst = np.argsort(-far, kind="stable")[: max(1, n // 50)]
         spoilt = worst[far[worst] > _FINE]
         if not len(spoilt):

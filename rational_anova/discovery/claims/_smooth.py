@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -25,15 +25,20 @@ def smooth_deviance(rows: Rows, noise: NoiseShape) -> float:
     return best + volume + 3 * float(np.log(len(goal)))
 
 
-def smooth_groups_deviance(parts: Sequence[Rows], noise: NoiseShape) -> float:
+def smooth_groups_deviance(
+    parts: Sequence[Rows], noise: NoiseShape, over: Callable[[], bool] = lambda: False
+) -> float | None:
     """The same of one smooth curve for each group, all of one length, amplitude and noise.
 
-    Beside the three numbers the level of each group but one is charged for.
+    Beside the three numbers the level of each group but one is charged for. None if the time is
+    over before all groups were looked at.
     """
     width = np.ptp(np.vstack([part.X for part in parts]), axis=0)
     volume, levels = 0.0, 0.0
     found: list[tuple[Array, Array]] = []  # by kernel: squares and log determinants, by ratio
     for part in parts:
+        if over():
+            return None
         goal, spread, added = _goal(part, noise)
         volume, levels = volume + added, levels + float(np.log(len(goal)))
         sums = [_by_ratio(kernel, goal, spread) for kernel in _kernels(part.X, width)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy import stats
@@ -105,13 +105,21 @@ def refitted(fit: Fit, rows: Rows, steps: int = 15) -> Fit | None:
     return evaluated_fit(form, rows, noise, values)
 
 
-def stability(candidates: Sequence[Candidate], rows: Rows, seed: int = 0) -> float:
-    """Return how often the first candidate is chosen again when a fifth of the rows is left out."""
+def stability(
+    candidates: Sequence[Candidate], rows: Rows, seed: int = 0,
+    over: Callable[[], bool] = lambda: False,
+) -> float:  # fmt: skip
+    """Return how often the first candidate is chosen again when a fifth of the rows is left out.
+
+    Once the time is over, this is not done again.
+    """
     n = len(rows.y)
     rng = np.random.default_rng(seed)
     left_out = max(1, round(_LEFT_OUT * n))
     won = total = 0
     for _ in range(RESAMPLES):
+        if total and over():
+            break
         part = rows.some(np.sort(rng.permutation(n)[left_out:]))
         scores = []
         for candidate in candidates:

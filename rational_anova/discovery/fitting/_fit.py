@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -300,10 +300,14 @@ def inverse_gram(J: Array) -> Array:
     return np.asarray(covariance)
 
 
-def robust(form: Form, rows: Rows, noise: NoiseShape, effort: Effort, seed: int = 0) -> Array:
+def robust(
+    form: Form, rows: Rows, noise: NoiseShape, effort: Effort, seed: int = 0,
+    over: Callable[[], bool] = lambda: False,
+) -> Array:  # fmt: skip
     """Rows that do not belong to the rest: those far from a fit that they cannot bend.
 
-    Weights fall to zero with the distance (Tukey's bisquare); the scale is the median's.
+    Weights fall to zero with the distance (Tukey's bisquare); the scale is the median's. Once the
+    time is over, no further start is looked at.
 
     Returns:
         True for the rows that are outliers (rows,).
@@ -314,6 +318,8 @@ def robust(form: Form, rows: Rows, noise: NoiseShape, effort: Effort, seed: int 
         return np.zeros(len(rows.y), dtype=bool)
     best: tuple[float, Array] | None = None
     for which in range(min(len(found.cost), 6)):
+        if best is not None and over():
+            break
         values = found.values(form, which)
         scale = np.inf
         for step in range(30):

@@ -18,7 +18,7 @@ from ..._core.types import Array
 from ...symbols import Names, check_formula, names_in, parse
 from ...tables import Table
 from .._run import Options
-from .._thresholds import EXACT
+from .._thresholds import CONCLUDED, EXACT, SEARCHED
 from .._weighing import discovered
 from ..claims import possible_noise
 from ..fitting import Effort, Fit, Form, NoiseShape, Rows, deviations, evaluated, fitted
@@ -221,7 +221,7 @@ def discovered_with_hole(template: str, table: Table, options: Options) -> Law:
         found = discovered(_inside(hole, table, theta, options), own)
         parts = [_put(hole, part.renamed(taken), theta) for part in parts_of(found, options.forms)]
         over = interrupted(found.evidence, own)
-        stopped = over or time.monotonic() > options.limit
+        stopped = over or time.monotonic() > options.after(CONCLUDED)
         evidence = replace(found.evidence, route=_route(hole, found), stopped=stopped)
         law = put_back(table, parts, options, evidence, beyond=False)
         if best is None or _better(law, best):
@@ -263,7 +263,7 @@ def _around(hole: Hole, table: Table, options: Options) -> dict[sp.Symbol, float
     fits = [
         fit
         for arguments in _arguments(hole, table.names.symbols, rows.X)
-        for fit in _curves(hole, here, table, rows, arguments)
+        for fit in _curves(hole, here, table, rows, arguments, options.after(SEARCHED))
     ]
     if not fits:
         raise ValueError(
@@ -289,14 +289,18 @@ def _arguments(hole: Hole, symbols: Sequence[sp.Symbol], X: Array) -> Iterator[A
         yield 2 * (view - low) / np.where(high > low, high - low, 1.0) - 1
 
 
-def _curves(hole: Hole, here: Opened, table: Table, rows: Rows, arguments: Array) -> Iterator[Fit]:
-    """Fits with curves of growing degree in the hole, until they no longer help."""
+def _curves(
+    hole: Hole, here: Opened, table: Table, rows: Rows, arguments: Array, until: float
+) -> Iterator[Fit]:
+    """Fits with curves of growing degree in the hole, while they help and there is time."""
     known = {sp.Symbol(n): sp.Float(v, 17) for n, v in table.known.items()}
     noise = NoiseShape() if rows.sigma is None else NoiseShape("given")
     count, least, idle = arguments.shape[1], np.inf, 0
     for degree in range(_DEGREES.get(count, _MORE_DEGREES) + 1):
         basis = _basis(arguments, degree)
         if len(hole.parameters) + basis.shape[1] + 3 > len(rows.y) or idle > _PATIENCE:
+            return
+        if degree and time.monotonic() > until:
             return
         columns = tuple(sp.Dummy(f"t{k}") for k in range(basis.shape[1]))
         weights = tuple(sp.Dummy(f"w{k}") for k in range(basis.shape[1]))

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, takewhile
 
 import numpy as np
 import sympy as sp
@@ -141,15 +141,21 @@ def parts_of(
         )  # fmt: skip
 
 
-def shortest(part: Part, table: Table, taken: Collection[str]) -> Part:
-    """Return a formula of the search in its shortest form, numbers exact where rows allow it."""
+def shortest(
+    part: Part, table: Table, taken: Collection[str], over: Callable[[], bool] = lambda: False
+) -> Part:
+    """Return a formula of the search in its shortest form, numbers exact where rows allow it.
+
+    Once the time is over, no further form is looked at.
+    """
     template, rows = part.template(), Rows(table.X, table.y)
     if part.named is not None or sp.count_ops(part.expression) > COMPACT:
         return part
     data = data_of(table, rows.some(split(len(rows.y), 0)[0]))
     with np.errstate(all="ignore"):
         whole = template.refined(data).weighed(data)
-        found = [s for form in forms(whole) for s in _shortened(form.refined(data), whole, data)]
+        tried = takewhile(lambda _: not over(), forms(whole))
+        found = [s for form in tried for s in _shortened(form.refined(data), whole, data)]
     best = min(found, key=lambda t: round(t.score, 3), default=whole)
     if (len(best.parameters), operations(best.law)) >= (
         len(whole.parameters),
@@ -225,39 +231,48 @@ def put_back(
     searched, held = split(len(rows.y), options.seed)
     part = rows.some(searched)
     mean = _mean(table, part)
-    pool = [*_candidates(parts, part, table, possible_noise(part, options.noise_model)[0])]
+
+    def late() -> bool:
+        return time.monotonic() > options.limit
+
+    plain = possible_noise(part, options.noise_model)[0]
+    pool = [*_candidates(parts, part, table, plain, late)]
     owners = {id(c.template): p for c, p in pool}
     candidates = [c for c, _ in pool] or [mean]
-    noise, compared = _noise(candidates, part, options)
-    candidates = ranked(list(refits(candidates, part, noise)) or [mean], part.X)
+    noise, compared = _noise(candidates, part, options, late)
+    candidates = ranked(list(refits(candidates, part, noise, late)) or [mean], part.X)
     candidates = [c for c in candidates if options.allowed(c.fit)] or candidates
     tame = [c for c in candidates if not wild(c.fit, part)] or candidates
     final = rows if len(rows.y) <= FITTED_ROWS else rows.some(np.arange(FITTED_ROWS))
     names = table.names.columns if beyond else None
-    top = _final(tame[:_TRIED], final, noise, names) or tame[:1]
+    top = _final(tame[:_TRIED], final, noise, names, late) or tame[:1]
     best = top[0]
     source = owners.get(id(best.template))
     verdict = graded(
         top, final, _score(mean, final, noise), trusted=source is None or source.trusted,
         stopped=evidence.stopped,
-        beyond=_odd(best.fit, final, names) if best.fit.numbers else (),
+        beyond=_odd(best.fit, final, names) if best.fit.numbers else (), over=late,
     )  # fmt: skip
     filled = replace(
         evidence,
         held_out=_held_out(best.fit, rows, searched, held),
-        extrapolation=outer_error(best.fit, final),
+        extrapolation=None if late() else outer_error(best.fit, final),
         seconds=time.monotonic() - options.start,
     )
     verdict = _capped(verdict, source)
-    law = assembled(table, Weighed(top, final, verdict, compared, (), outliers), filled)
+    weighed = Weighed(top, final, verdict, compared, (), outliers)
+    law = assembled(table, weighed, filled, over=late)
     return law if source is None else _with_names(law, best, source)
 
 
 def _candidates(
-    parts: Sequence[Part], rows: Rows, table: Table, noise: NoiseShape
+    parts: Sequence[Part], rows: Rows, table: Table, noise: NoiseShape, late: Callable[[], bool]
 ) -> Iterator[tuple[Candidate, Part]]:
+    """The parts that can be fitted, those after the first only while there is time."""
     known = {sp.Symbol(n): sp.Float(v, 17) for n, v in table.known.items()}
-    for part in parts:
+    for place, part in enumerate(parts):
+        if place and late():
+            return
         template = part.template()
         form = Form(template.numeric.xreplace(known), table.names.symbols, template.parameters)
         try:
@@ -277,21 +292,25 @@ def _candidate(fit: Fit, part: Part, template: Template) -> Candidate:
 
 
 def _noise(
-    candidates: Sequence[Candidate], rows: Rows, options: Options
+    candidates: Sequence[Candidate], rows: Rows, options: Options, late: Callable[[], bool]
 ) -> tuple[NoiseShape, dict[str, float]]:
     models = possible_noise(rows, options.noise_model)
-    if any(exact(c.fit, rows) for c in candidates):
+    if late() or any(exact(c.fit, rows) for c in candidates):
         return models[0], {}
-    return chosen_noise(sorted(candidates, key=lambda c: c.score)[:6], rows, models)
+    return chosen_noise(sorted(candidates, key=lambda c: c.score)[:6], rows, models, late)
 
 
 def _final(
-    candidates: Sequence[Candidate], rows: Rows, noise: NoiseShape, names: Sequence[str] | None
-) -> list[Candidate]:
-    """Candidates on all rows, to the last digit, the most probable first."""
-    out = []
+    candidates: Sequence[Candidate], rows: Rows, noise: NoiseShape, names: Sequence[str] | None,
+    late: Callable[[], bool],
+) -> list[Candidate]:  # fmt: skip
+    """Candidates on all rows, to the last digit while there is time, the most probable first."""
+    out: list[Candidate] = []
     for candidate in candidates:
-        fit = fitted(candidate.fit.form, rows, noise, values=candidate.fit.values, polish=True)
+        if out and late():
+            break
+        form, values = candidate.fit.form, candidate.fit.values
+        fit = fitted(form, rows, noise, values=values, polish=not late())
         if fit is not None and np.isfinite(fit.deviance):
             strange = _odd(fit, rows, names)
             out.append(with_oddities(replace(candidate, fit=fit), len(strange)))

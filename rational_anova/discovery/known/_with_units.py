@@ -13,7 +13,7 @@ from ..._core.types import Array
 from ...symbols import Names
 from ...tables import Table
 from .._run import Options, split
-from .._thresholds import EXACT, FEW_COLUMNS
+from .._thresholds import CONCLUDED, EXACT, FEW_COLUMNS, SEARCHED
 from .._weighing import discovered
 from ..catalogue import NamedForm
 from ..claims import catalogued, possible_noise
@@ -108,7 +108,7 @@ def _evidence(
         seen[0],
         route=(f"By units: {groups}.", *notes, *seen[0].route),
         candidates=sum(each.candidates for each in seen),
-        stopped=seen[-1].stopped or time.monotonic() > options.limit,
+        stopped=seen[-1].stopped or time.monotonic() > options.after(CONCLUDED),
     )
 
 
@@ -145,7 +145,8 @@ class _Reduced:
     def parts(self, law: Law, options: Options, table: Table, taken: list[str]) -> list[Part]:
         """Return a law of the reduced table and its rivals in the first columns."""
         first, *others = (self.restored(p, taken) for p in parts_of(law, options.forms))
-        return [shortest(first, table, taken), *others]
+        end = options.after(SEARCHED)
+        return [shortest(first, table, taken, lambda: time.monotonic() > end), *others]
 
     @property
     def uneven(self) -> bool:
@@ -235,7 +236,7 @@ def _searches(table: Table, groups: Groups, options: Options) -> Iterator[_Found
         if law.evidence.surrogate > _NOISY and len(reduced.columns) <= FEW_COLUMNS and not over:
             parts += [reduced.restored(p, taken) for p in _named_laws(even.table, own)]
         yield replace(law.evidence, stopped=over), parts, law.outliers
-        if over:
+        if over or time.monotonic() > options.after(CONCLUDED):
             return
     law = discovered(table, share(options, 1.0))
     raw = [p.renamed(taken) for p in parts_of(law, options.forms, table.known)]
@@ -249,7 +250,8 @@ def _named_laws(table: Table, options: Options) -> Iterator[Part]:
     noise = possible_noise(rows, options.noise_model)[0]
     found = catalogued(
         [form for form in options.forms if form.common <= _COMMON], rows, table.names.symbols,
-        noise, forbidden=options.forbidden, over=lambda: time.monotonic() > options.limit,
+        noise, forbidden=options.forbidden,
+        over=lambda: time.monotonic() > options.after(SEARCHED),
     )  # fmt: skip
     for candidate in found:
         form, named = candidate.fit.form, candidate.named

@@ -197,6 +197,7 @@ def profile(
     log: bool = False,
     freedom: int | None = None,
     known: bool = False,
+    over: Callable[[], bool] = lambda: False,
 ) -> dict[str, Interval]:
     """Return an interval for each fitted parameter by profile likelihood.
 
@@ -215,13 +216,15 @@ def profile(
         log: whether logarithms of y were fitted.
         freedom: degrees of freedom; rows less parameters by default.
         known: whether weights are one over deviations that were stated, not estimated.
+        over: whether the time is up: then the ends of all intervals are nan.
     """
     weight = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
     fit = _Fit(template, parameters, names, X, y, weight, log)
     places = fitted(parameters)
     left = len(y) - len(places) if freedom is None else freedom
+    none = {name: (math.nan, math.nan) for name in fit.names}
     if left <= 0:
-        return {name: (math.nan, math.nan) for name in fit.names}
+        return none
     best = np.array([parameters[n].value for n in places])
     least = float(np.sum(fit.residual(best) ** 2))
     t = float(stats.t.ppf(0.5 + level / 2, left))
@@ -229,13 +232,13 @@ def profile(
     variance = 1.0 if known else least / left
     noise = math.sqrt(max(variance, 1e-28 * float(np.mean((weight * y) ** 2)), 1e-300))
     steps = [_step(parameters[n]) for n in places]
-    return {
-        name: (
-            _end(fit, best, k, -steps[k], least, t * noise),
-            _end(fit, best, k, steps[k], least, t * noise),
-        )
-        for k, name in enumerate(fit.names)
-    }
+    found: dict[str, Interval] = {}
+    for k, name in enumerate(fit.names):
+        if over():
+            return none
+        low, high = (_end(fit, best, k, s * steps[k], least, t * noise) for s in (-1, 1))
+        found[name] = low, high
+    return found
 
 
 def _step(parameter: Parameter) -> float:

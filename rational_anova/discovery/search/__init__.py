@@ -7,6 +7,7 @@ from ._judge import judged as judged
 from ._rates import scanned_rates as scanned_rates
 from ._reduce import reduce_table as reduce_table
 from ._reduced_table import F as F
+from ._reduced_table import OutOfTime as OutOfTime
 from ._reduced_table import ReducedTable as ReducedTable
 from ._separate import interactions as interactions
 from ._solver import Counter as Counter

@@ -33,6 +33,7 @@ class System:
         rate: float = 1.0,
         rows: Rows = ALL,
     ):
+        table.in_time()
         self.table, self.link, self.rate, self.rows = table, link, rate, rows
         f = table.f[rows]
         with np.errstate(all="ignore"):

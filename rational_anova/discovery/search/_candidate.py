@@ -80,6 +80,7 @@ class Candidate:
     def refined(self, steps: int = 25, rows: Rows = ALL) -> Candidate:
         """Levenberg-Marquardt on the explicit law, errors in units of y."""
         table, k = self.table, len(self.p) + len(self.q)
+        table.in_time()
         scale = 1 / table.spread if table.importance is None else table.importance[rows, None]
         scale = scale if table.importance is None else scale / table.spread
         fixed = None if self.rated else columns(self.p + self.q, table.U[rows], self.rate)

@@ -38,7 +38,7 @@ def hidden_factors(table: ReducedTable, link: Link) -> float:
     if surrogate is None:
         return np.inf
     rows = surrogate.interior
-    f, G = surrogate.values()[rows], surrogate.gradients()[rows]
+    f, G = surrogate.values[rows], surrogate.gradients[rows]
     with np.errstate(all="ignore"):
         t, slope = link.forward(f), SLOPES[link.name][0](f)
         weight = table.weight[rows] / np.maximum(np.abs(slope), 1e-300)
@@ -285,7 +285,7 @@ def relevant(table: ReducedTable, deadline: float) -> ReducedTable:
     r = table.U.shape[1]
     if r <= WEAK_COLUMNS or table.surrogate is None:
         return table
-    slopes = table.surrogate.gradients() * table.weight[:, None] * table.U.std(0)
+    slopes = table.surrogate.gradients * table.weight[:, None] * table.U.std(0)
     strength = np.sqrt(np.mean(slopes**2, axis=0))
     if (strength < WEAK_SLOPE * strength.max()).sum() < WEAK_COLUMNS:
         return table
@@ -302,6 +302,7 @@ def _forward(table: ReducedTable, deadline: float) -> tuple[list[int], float]:
     """Columns added one at a time (or two, where no single one helps) while the error falls."""
 
     def error(columns: list[int]) -> float:
+        table.in_time()
         fitted = fit_surrogate(table.U[:, columns], table.f, table.weight, COMPARED_TERMS)
         return fitted.loo if fitted is not None else np.inf
 
@@ -362,8 +363,8 @@ def guesses(table: ReducedTable) -> Iterator[Guess]:
         return
     rows = table.surrogate.interior
     weight = table.weight[rows, None]
-    f = table.surrogate.values()[rows, None] * weight
-    G = table.surrogate.gradients()[rows] * weight
+    f = table.surrogate.values[rows, None] * weight
+    G = table.surrogate.gradients[rows] * weight
     U = table.U[rows]
     # a poor surrogate: more is tried, and the refit decides
     tolerance = min(0.8, max(0.3, 8 * table.loo))

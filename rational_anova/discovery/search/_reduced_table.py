@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,6 +21,10 @@ Unwrap = Callable[[Array, Rows], Array]  # f on some of the rows -> y on them
 ALL = slice(None)
 
 
+class OutOfTime(Exception):
+    """The time of a search is over; what it has found before counts."""
+
+
 @dataclass(frozen=True)
 class ReducedTable:
     """Rows of a reduced table, and how the target is made of what is left."""
@@ -36,6 +41,7 @@ class ReducedTable:
     importance: Array | None = None  # of the rows; all alike where None
     surrogate: Surrogate | None = field(default=None, repr=False)
     loo: float = np.inf  # leave-one-out error of the surrogate, relative to the spread of y
+    until: float = np.inf  # of the clock: no fit is begun later
 
     @cached_property
     def negative(self) -> bool:
@@ -51,8 +57,14 @@ class ReducedTable:
         mean = np.sum(w2 * self.y) / np.sum(w2)
         return float(np.sqrt(np.mean(w2 * (self.y - mean) ** 2))) or 1.0
 
+    def in_time(self) -> None:
+        """Raise `OutOfTime` if it is too late to begin a fit."""
+        if time.monotonic() > self.until:
+            raise OutOfTime
+
     def fitted(self, columns: int = 500, hopeless: float = np.inf) -> ReducedTable:
         """The same with its surrogate, and little effort where it is `hopeless`."""
+        self.in_time()
         surrogate = fit_surrogate(self.U, self.f, self.weight, columns, hopeless * self.spread)
         if surrogate is None:
             w2 = self.weight**2
@@ -60,6 +72,11 @@ class ReducedTable:
         else:
             loo = surrogate.loo
         return replace(self, surrogate=surrogate, loo=loo / self.spread)
+
+    @cached_property
+    def smooth(self) -> ReducedTable:
+        """The same with its surrogate, which is fitted once."""
+        return self.fitted()
 
     def reduced(self, U: Array, variables: tuple[sp.Expr, ...], step: Step) -> ReducedTable:
         """The same target on other variables."""

@@ -48,7 +48,7 @@ def interactions(table: ReducedTable, link: Link | None) -> Array:
     if s is None or r < 2:
         return np.zeros((r, r))
     rows = s.interior
-    f, G, H = s.values()[rows], s.gradients()[rows], s.hessian()[rows]
+    f, G, H = s.values[rows], s.gradients[rows], s.hessian[rows]
     with np.errstate(all="ignore"):
         if link is None:
             first, second = f / np.sqrt(np.mean(f**2)), -1 / np.sqrt(np.mean(f**2)) + 0 * f
@@ -132,6 +132,7 @@ def _fit_sum(table: ReducedTable, left: Sequence[int], right: Sequence[int]) -> 
     budget = max(6, min(300, len(table.y) // 4))
     for columns in sorted({min(c, budget) for c in (8, 20, 45, 110, 300)}):
         for logs in _logs(table, left, right):
+            table.in_time()
             A, B = (_columns(table.U[:, g], columns, logs) for g in (left, right))
             M = np.column_stack([A, B[:, 1:]])
             if M.shape[1] > len(table.y) // 2:
@@ -151,6 +152,7 @@ def _fit_product(
     b = table.f * table.weight
     for columns in sorted({min(c, budget) for c in (8, 20, 45, 110, 300)}):
         for logs in _logs(table, left, right):
+            table.in_time()
             A, B = (_columns(table.U[:, g], columns, logs) for g in (left, right))
             if max(A.shape[1], B.shape[1]) > len(b) // 2:
                 continue
@@ -253,6 +255,7 @@ def _fit(table: ReducedTable, rest: Sequence[int], phis: Sequence[Array]) -> tup
         if (1 + len(phis)) * columns > n // 3:
             break
         for logs in (False, True) if all(definite(table.U[:, k]) for k in rest) else (False,):
+            table.in_time()
             A = _columns(table.U[:, rest], columns, logs)
             M = np.column_stack([A, *(A * phi[:, None] for phi in phis)])
             loo, theta = leave_one_out(M * table.weight[:, None], table.f * table.weight)

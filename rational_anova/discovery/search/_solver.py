@@ -82,10 +82,9 @@ class Search:
 
 
 def solve(table: ReducedTable, search: Search, depth: int = 0) -> list[Template]:
-    """Laws for one table, the best first; at most a dozen."""
+    """Laws for one table, the best first; at most a dozen. A whole one comes with its surrogate."""
     if depth > 0:
         return searched(reduce_table(table, search.share(0.5).deadline), search, depth)
-    table = table.fitted()
     # symmetries of what a surrogate follows a little take less time than waves; else more
     lost = table.loo > NO_SURROGATE
     found = waved(table, search) if lost else []
@@ -389,6 +388,7 @@ def solve_part(
         _some(table, index),
         importance=weight,
         forbidden=table.forbidden,
+        until=table.until,
     )
     data = replace(search.data.rows(chosen), y=target, weight=weight, spread=part.spread)
     if not np.isfinite(target).all():

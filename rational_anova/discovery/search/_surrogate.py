@@ -175,14 +175,16 @@ class Surrogate:
                 return np.asarray(rows)
         return np.ones(len(T), bool)
 
+    @cached_property
     def values(self) -> Array:
         """The surrogate's f on the rows."""
         return self._inverse(0)
 
     def left_out(self) -> Array:
         """What is missed of f on each row by the surrogate of the others, nearly."""
-        return np.asarray((self.f - self.values()) / np.clip(1 - self.leverage, 1e-3, None))
+        return np.asarray((self.f - self.values) / np.clip(1 - self.leverage, 1e-3, None))
 
+    @cached_property
     def _slopes(self) -> Array:
         """Slopes of what is fitted, (n, r)."""
         r = self.basis.U.shape[1]
@@ -192,13 +194,15 @@ class Surrogate:
             out[:, i] = g / self.basis.U[:, i] if self.basis.logs else g
         return out
 
+    @cached_property
     def gradients(self) -> Array:
         """df/du_i on the rows, (n, r)."""
-        return self._slopes() * self._inverse(1)[:, None]
+        return self._slopes * self._inverse(1)[:, None]
 
+    @cached_property
     def hessian(self) -> Array:
         """d2f/du_i du_j on the rows for i != j, (n, r, r); the diagonal is left zero."""
-        r, G = self.basis.U.shape[1], self._slopes()
+        r, G = self.basis.U.shape[1], self._slopes
         first, second = self._inverse(1), self._inverse(2)
         out = np.zeros((len(self.f), r, r))
         for i, j in itertools.combinations(range(r), 2):
