@@ -1,7 +1,7 @@
 """Seconds of a search for equations of motion against the number of states and of points.
 
-Species in a ring, each growing logistically and held down by the next: x' = x (1 - x - y/2). The noise
-is 1% of the spread. Seconds are those of the processor.
+Species in a ring, each growing logistically and held down by the next: x' = x (1 - x - y/2). The
+noise is 1% of the spread. Seconds are those of the processor.
 
 python -m experiments.motion.cost [--smoke] [--states 1 2 3 4 5] [--points 50 150 500 1500]
 """
