@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -19,23 +21,27 @@ _PI_DEGREE = 2
 
 
 def weak_sindy(runs: Sequence[np.ndarray], symbols: Sequence[sp.Symbol]) -> list[sp.Expr]:
-    """Polynomials of degree 3, sines and cosines in weak form; of thresholds the best is told.
+    """Polynomials of degree 3, with sines and cosines or without, in weak form.
 
-    Each threshold is judged by the trajectories of the runs, less a price for each term.
+    Libraries and thresholds are judged by the trajectories of the runs, less a price for each term;
+    the best is told.
     """
     import pysindy as ps
 
     t = times()
-    plain = ps.PolynomialLibrary(degree=_DEGREE) + ps.FourierLibrary(n_frequencies=1)
+    powers = ps.PolynomialLibrary(degree=_DEGREE)
+    waves = powers + ps.FourierLibrary(n_frequencies=1)
 
-    def model(threshold: float) -> list[sp.Expr]:
+    def model(way: tuple[Any, float]) -> list[sp.Expr]:
+        plain, threshold = way
         weak = ps.WeakPDELibrary(function_library=plain, spatiotemporal_grid=t, K=200)
-        sparse = ps.STLSQ(threshold=threshold, normalize_columns=True)
+        sparse = ps.STLSQ(threshold=threshold, alpha=1e-10)  # its own ridge bends weak columns
         found = ps.SINDy(feature_library=weak, optimizer=sparse)
         found.fit(list(runs), t=[t] * len(runs))
         return _formulas(found.coefficients(), found.get_feature_names(), symbols)
 
-    return _best(runs, symbols, [_tried(model, threshold) for threshold in _THRESHOLDS])
+    ways = product((powers, waves), _THRESHOLDS)
+    return _best(runs, symbols, [_tried(model, way) for way in ways])
 
 
 def sindy_pi(runs: Sequence[np.ndarray], symbols: Sequence[sp.Symbol]) -> list[sp.Expr]:
@@ -102,11 +108,11 @@ def operon(runs: Sequence[np.ndarray], symbols: Sequence[sp.Symbol]) -> list[sp.
     return out
 
 
-def _tried(model: object, threshold: float) -> list[sp.Expr] | None:
+def _tried(model: Callable[[Any], list[sp.Expr]], way: Any) -> list[sp.Expr] | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return model(threshold)  # type: ignore[operator]
+            return model(way)
         except (ValueError, np.linalg.LinAlgError):
             return None
 
