@@ -14,8 +14,9 @@ from experiments.hostile.fuzz import FINE, campaign
 from experiments.hostile.specimens import specimens
 
 KINDS = (
-    "network", "estimator", "law", "certificate", "history", "checkpoint", "surgery plan",
-    "table, commas", "table, tabs", "table, gzip", "table, Parquet", "CIFAR batch", "named forms",
+    "network", "estimator", "law", "dynamics", "certificate", "history", "checkpoint",
+    "surgery plan", "table, commas", "table, tabs", "table, gzip", "table, Parquet", "CIFAR batch",
+    "named forms",
 )  # fmt: skip
 
 
@@ -43,7 +44,7 @@ def opened(content, tmp_path):
     return ra.load(path)
 
 
-@pytest.mark.parametrize("kind", KINDS[:6])
+@pytest.mark.parametrize("kind", KINDS[:7])
 def test_a_number_that_was_changed_is_noticed(kind, every, tmp_path):
     """The last digit of a number, or a bit of a weight: the file is well formed, and says so."""
     content = bytearray(every[kind].content)
@@ -60,7 +61,10 @@ def test_a_number_that_was_changed_is_noticed(kind, every, tmp_path):
         content = result.getvalue()
     else:
         record = json.loads(content)
-        key = {"law": "target", "history": "optimizer", "certificate": "margin"}[kind]
+        key = {"law": "target", "dynamics": "time"}.get(kind) or {
+            "history": "optimizer",
+            "certificate": "margin",
+        }[kind]
         record[key] += "x"
         content = json.dumps(record).encode()
     with pytest.raises(

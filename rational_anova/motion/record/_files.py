@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sympy as sp
 
 from ..._core import records
+from ..._core.fields import made
 from ...discovery import Grade, Law, Parameter
 from ...discovery.law import plain, text
 from ...symbols import Names
@@ -41,34 +41,63 @@ def to_json(dynamics: Dynamics) -> str:
 
 
 def arguments(found: records.Found) -> dict[str, Any]:
-    """Return the arguments of a `Dynamics` from its file."""
+    """Return the arguments of a `Dynamics` from its file; raises ValueError if they do not agree."""
     content = found.content
     names = Names([*content["equations"], *content["inputs"]])
     laws = {n: Law.from_json(json.dumps(law)) for n, law in content["equations"].items()}
-    kept = {name: content[name] for name in _KEPT}
-    for name in ("measured", "inputs", "doubts"):
-        kept[name] = tuple(kept[name])
-    return kept | {
+    read = {name: content[name] for name in _KEPT} | {
         "equations": laws,
-        "parameters": tuple(_parameter(p) for p in content["parameters"]),
+        "parameters": tuple(_parameter(names, p) for p in content["parameters"]),
         "covariance": np.array(content["covariance"], dtype=float),
         "starts": tuple(_start(s) for s in content["starts"]),
         "noise": dict(content["noise"]),
         "explained": dict(content["explained"]),
         "grade": Grade(content["grade"]),
         "rivals": tuple(
-            Rival(**{**r, "formulas": tuple(names.parse(e) for e in r["formulas"])})
+            made(Rival, {**r, "formulas": tuple(names.parse(e) for e in r["formulas"])})
             for r in content["rivals"]
         ),
         "provenance": dict(content["provenance"]),
     }
+    for name in ("measured", "inputs", "doubts"):
+        read[name] = tuple(read[name])
+    _check(read, names)
+    return read
 
 
-def _parameter(entry: dict[str, Any]) -> Parameter:
+def _check(read: dict[str, Any], names: Names) -> None:
+    """Raise unless equations, parameters, starts and errors are those of one system."""
+    laws, parameters = read["equations"], {p.name: p for p in read["parameters"]}
+    states, starts, covariance = tuple(laws), read["starts"], read["covariance"]
+    if not states or not starts:
+        raise ValueError("a system needs an equation and a run")
+    if len(parameters) < len(read["parameters"]):
+        raise ValueError("two parameters have one name")
+    for state, law in laws.items():
+        if law.names.columns != names.columns or any(
+            p.name not in parameters for p in law.parameters
+        ):
+            raise ValueError(f"the equation of {state!r} is of other columns or parameters")
+    if (
+        read["measured"] != states[: len(read["measured"])]
+        or tuple(read["noise"]) != read["measured"]
+    ):
+        raise ValueError(f"measured must be the first of the states {states}, with their noise")
+    for start in starts:
+        if {start.state.shape, start.last.shape, start.stderr.shape} != {(len(states),)}:
+            raise ValueError(f"the start of run {start.run!r} needs {len(states)} numbers")
+    least = len(starts) * len(states) + len(parameters)
+    if covariance.size and (
+        covariance.ndim != 2 or not least <= len(covariance) == len(covariance.T)
+    ):
+        raise ValueError(f"covariance must be ({least}, {least}), got {covariance.shape}")
+
+
+def _parameter(names: Names, entry: dict[str, Any]) -> Parameter:
     exact = entry["exact"]
-    return Parameter(**{**entry, "exact": None if exact is None else sp.Rational(exact)})
+    return made(Parameter, {**entry, "exact": None if exact is None else names.parse(exact)})
 
 
 def _start(entry: dict[str, Any]) -> Start:
     arrays = {k: np.array(entry[k], dtype=float) for k in ("state", "last", "stderr")}
-    return Start(entry["run"], tuple(entry["t"]), **arrays)
+    return made(Start, {**entry, "t": tuple(entry["t"]), **arrays})
