@@ -25,9 +25,14 @@ def fuzz(result: dict[str, Any]) -> Rows:
 
 
 def kills(result: dict[str, Any]) -> Rows:
-    yield ["work", "kills", "files that opened afterwards", "left over under a hidden name"]
+    counts = {
+        "kills": "kills", "while writing": "while writing", "old": "old files, to the byte",
+        "new": "new files, whole", "left over": "left over under a hidden name",
+        "resumed to the same bits": "taken up again, to the same bits",
+    }  # fmt: skip
+    yield ["work", *counts.values()]
     for row in result["rows"]:
-        yield [f"`{row['work']}`", *(str(row.get(k, 0)) for k in ("kills", "opened", "left over"))]
+        yield [row["work"], *(str(row.get(key, 0)) for key in counts)]
 
 
 def exports(result: dict[str, Any]) -> Rows:

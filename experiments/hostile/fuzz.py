@@ -67,7 +67,7 @@ def attack(specimen: Specimen, folder: Path, seed: int) -> tuple[str, float]:
     rng = random.Random(seed)
     sealed = rng.random() < 0.5 and change.CHECKSUM.encode() in specimen.content
     mutate = change.of_bytes if sealed else specimen.mutate
-    whole = specimen.same(read_whole(specimen, folder)) if sealed else None
+    whole = read_whole(specimen, folder) if sealed else None
     path = folder / f"mutated{specimen.ending}"
     path.write_bytes(mutate(specimen.content, rng))
     before = sorted(folder.iterdir())
@@ -88,11 +88,11 @@ _WHOLE: dict[int, Any] = {}
 
 
 def read_whole(specimen: Specimen, folder: Path) -> Any:
-    """Return the object of the file as it is."""
+    """Return what an object must equal, from the file as it is."""
     if id(specimen) not in _WHOLE:
         path = folder / f"whole{specimen.ending}"
         path.write_bytes(specimen.content)
-        _WHOLE[id(specimen)] = specimen.read(path)
+        _WHOLE[id(specimen)] = specimen.same(specimen.read(path))
         path.unlink()
     return _WHOLE[id(specimen)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import io
 import json
@@ -117,10 +118,15 @@ def _unsealed(node: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in node.items() if key != CHECKSUM}
 
 
+@functools.lru_cache(maxsize=4)
+def _members(data: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
 def of_archive(data: bytes, rng: random.Random) -> bytes:
     """Change a member of an archive, or how it is stored."""
-    with zipfile.ZipFile(io.BytesIO(data)) as old:
-        members = {name: old.read(name) for name in old.namelist()}
+    members = dict(_members(data))
     record = json.loads(members["record.json"])
     record.pop(CHECKSUM, None)
     members["record.json"] = dumped(record)
