@@ -121,6 +121,9 @@ def build(name: str, arguments: Any, source: object) -> nn.Module:
         raise FileError(f"{source} is damaged: cannot build its {cls.__name__}: {error}") from error
 
 
+_ENTRIES = ("class", "arguments")
+
+
 def _write(model: nn.Module) -> bytes:
     said = describe(model)
     wrong = _mismatch(build(said["class"], said["arguments"], "the file"), model)
@@ -169,6 +172,7 @@ def _fill(found: Found, model: nn.Module) -> nn.Module:
 def _opened(found: Found) -> tuple[nn.Module, dict[str, Tensor]]:
     """Return a fresh model of the file's architecture, and the file's weights, which fit it."""
     source, content = found.source, found.content
+    records.check_entries(found, _ENTRIES)
     try:
         tensors = from_bytes(found.data)
     except (SafetensorError, ValueError, RuntimeError) as error:

@@ -80,6 +80,7 @@ CRAFTED = {
     "code": lambda law: {**law, "template": "__import__('os').system('true')"},
     "no name": lambda law: {**law, "target": ["v"]},
     "huge": lambda law: {**law, "evidence": {**law["evidence"], "rows": 10**400}},
+    "an entry misspelt": lambda law: {**law, "check3wm": "d6ba"},
     "a field too many": lambda law: {**law, "noise": {**law["noise"], "predict": 1}},
 }
 
@@ -91,6 +92,42 @@ def test_crafted_laws(name, every, tmp_path):
     assert opened(json.dumps(law).encode(), tmp_path)
     with pytest.raises(ValueError, match="is damaged"):
         opened(mutations.dumped(CRAFTED[name](law)), tmp_path)
+
+
+def test_an_entry_that_no_network_has(every, tmp_path):
+    """As when the name of the checksum is damaged, and a weight with it."""
+    data = every["network"].content.replace(b'"checksum"', b'"chec{sum"')
+    with pytest.raises(ValueError, match="has an entry 'chec{sum', which is none of a network"):
+        opened(data, tmp_path)
+
+
+def test_a_doubt_of_blanks_is_none(every, tmp_path):
+    law = json.loads(every["law"].content)
+    del law["checksum"]
+    plain = opened(json.dumps({**law, "doubts": []}).encode(), tmp_path).summary()
+    assert opened(json.dumps({**law, "doubts": [" "]}).encode(), tmp_path).summary() == plain
+
+
+DYNAMICS = {
+    "another parameter": lambda d: d["parameters"][0].update(name="c1"),
+    "no run": lambda d: d["starts"].clear(),
+    "a start too long": lambda d: d["starts"][0]["state"].append(1.0),
+    "no equation": lambda d: d["equations"].clear(),
+    "small covariance": lambda d: d["covariance"].pop(),
+    "an exact number that never ends": lambda d: d["parameters"][0].update(exact="1e999999999"),
+    "noise of another": lambda d: d["noise"].update(z=1.0),
+    "rows in words": lambda d: d.update(rows="many"),
+}
+
+
+@pytest.mark.parametrize("name", DYNAMICS)
+def test_crafted_dynamics(name, every, tmp_path):
+    system = json.loads(every["dynamics"].content)
+    del system["checksum"], system["equations"]["x"]["checksum"]
+    assert opened(json.dumps(system).encode(), tmp_path)
+    DYNAMICS[name](system)
+    with pytest.raises(ValueError, match="is damaged"):
+        opened(json.dumps(system).encode(), tmp_path)
 
 
 @pytest.mark.parametrize("dtype", ["I64", "BOOL", "F8_E4M3", "F8_E5M2"])

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from ._dynamics import Dynamics
 
 _KEPT = ("measured", "inputs", "time", "rows", "doubts", "discrete", "seconds", "candidates")
+_MADE = (
+    "equations", "parameters", "covariance", "starts", "noise", "explained", "grade", "rivals",
+    "provenance",
+)  # fmt: skip
 
 
 def to_json(dynamics: Dynamics) -> str:
@@ -41,8 +45,9 @@ def to_json(dynamics: Dynamics) -> str:
 
 
 def arguments(found: records.Found) -> dict[str, Any]:
-    """Return the arguments of a `Dynamics` from its file; raises ValueError if they do not agree."""
+    """Return the arguments of a `Dynamics` from its file, which must agree with each other."""
     content = found.content
+    records.check_entries(found, (*_KEPT, *_MADE))
     names = Names([*content["equations"], *content["inputs"]])
     laws = {n: Law.from_json(json.dumps(law)) for n, law in content["equations"].items()}
     read = {name: content[name] for name in _KEPT} | {
