@@ -28,6 +28,7 @@ from experiments.hostile.specimens import Specimen, specimens
 from experiments.results import Log
 
 SECONDS, MEGABYTES = 10, 500
+ADDRESSES = 8 * 2**30  # bytes that the process may ask for: whoever wants more has found a fault
 OURS = (ValueError, TypeError, OSError)
 
 
@@ -135,6 +136,7 @@ def main() -> None:
     parser.add_argument("--kind", nargs="*")
     parser.add_argument("--fresh", action="store_true")
     options = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
     log = Log("hostile_fuzz", options.fresh)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

@@ -94,6 +94,27 @@ def test_crafted_laws(name, every, tmp_path):
         opened(mutations.dumped(CRAFTED[name](law)), tmp_path)
 
 
+@pytest.mark.parametrize("size", [2**31, 10**18, 10**400])
+def test_sizes_that_would_take_all_memory(size, every, tmp_path):
+    data = every["network"].content
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    arguments = json.loads(header["__metadata__"]["arguments"])
+    header["__metadata__"]["arguments"] = json.dumps({**arguments, "in_features": size})
+    text = json.dumps(header).encode()
+    with pytest.raises(ValueError, match="would have a size of"):
+        opened(len(text).to_bytes(8, "little") + text + data[8 + length :], tmp_path)
+    plan = json.loads(every["surgery plan"].content)
+    for name, value in {"features": size, "degrees": [size, 2]}.items():
+        plan["places"][0]["arguments"][name] = value
+        path = tmp_path / "plan.json"
+        path.write_text(json.dumps(plan))
+        with pytest.raises(ValueError, match="would have a size of"):
+            every["surgery plan"].read(path)
+    with pytest.raises(ValueError, match="degrees must be at most 1000"):
+        ra.Rational1d(3, degrees=(2000, 2))
+
+
 def test_an_entry_that_no_network_has(every, tmp_path):
     """As when the name of the checksum is damaged, and a weight with it."""
     data = every["network"].content.replace(b'"checksum"', b'"chec{sum"')
