@@ -160,7 +160,9 @@ class _Columns:
         """Read the columns of numbers; others are left out or, if strict, an error."""
         for name in frame.columns:
             try:
-                self.columns[name] = numbers(frame[name], f"column {name!r}", self.notes, name)
+                read = numbers(frame[name], f"column {name!r}", self.notes, name)
+                # A column of rows in memory is slow to go through, and that is done many times.
+                self.columns[name] = np.ascontiguousarray(read)
             except NotNumbers as error:
                 # complex numbers are no column to leave out, but a table of another kind
                 if strict or error.reason == "complex":
