@@ -2,7 +2,8 @@
 # make test    set up, then lint, types and all tests (what CI runs)
 # make check   lint and types only
 # make sanitize   the C kernels under AddressSanitizer and UBSan
-# make fuzz   20,000 mutations of each kind of file, exports on hostile rows, kills: an hour or more
+# make fuzz   20,000 mutations of each kind of file, exports on hostile rows, kills,
+#             full disks: an hour or more
 # make bench   speed and memory as ratios to GELU, the MLP and the peers: half an hour, idle machine
 # make experiments   run again what the docs report: hours; recorded rows are kept (delete their file)
 
@@ -40,8 +41,9 @@ sanitize: $(READY)
 # DuckDB and PostgreSQL (RAN_POSTGRES, a connection string) take part if they are there.
 fuzz: $(READY)
 	$(BIN)/python -m experiments.hostile.fuzz
-	$(BIN)/python -m experiments.hostile.exports --engine Python SQLite ONNX
+	$(BIN)/python -m experiments.hostile.exports
 	$(BIN)/python -m experiments.hostile.kills
+	$(BIN)/python -m experiments.hostile.places
 
 # rational-activations asks for torch 1.7.1, and runs with ours.
 bench: $(READY)

@@ -6,6 +6,7 @@ import argparse
 import csv
 import io
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import joblib
@@ -24,19 +25,25 @@ def text_of(value: Any) -> str:
 
 
 class Table:
-    """Rows of a long experiment, in `experiments/results/<study>_<name>.csv`.
+    """Rows of a long experiment, in a file `<study>_<name>.csv`.
 
     Args:
         name: of the experiment.
         key: columns that tell runs apart; a run whose row is there is not repeated.
         fresh: forget what is there.
         study: what the experiment belongs to.
+        folder: of the file.
     """
 
     def __init__(
-        self, name: str, key: Sequence[str], fresh: bool = False, study: str = "discovery"
+        self,
+        name: str,
+        key: Sequence[str],
+        fresh: bool = False,
+        study: str = "discovery",
+        folder: Path = FOLDER,
     ) -> None:
-        self.path = FOLDER / f"{study}_{name}.csv"
+        self.path = folder / f"{study}_{name}.csv"
         self.key = tuple(key)
         self.rows: list[dict[str, str]] = []
         if self.path.exists() and not fresh:
@@ -56,7 +63,6 @@ class Table:
         writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(self.rows)
-        FOLDER.mkdir(exist_ok=True)
         write_whole(self.path, file.getvalue().encode())
 
 

@@ -25,19 +25,34 @@ def fuzz(result: dict[str, Any]) -> Rows:
 
 
 def kills(result: dict[str, Any]) -> Rows:
-    yield ["work", "kills", "files that opened afterwards", "left over under a hidden name"]
+    counts = {
+        "kills": "kills", "while writing": "while writing", "old": "old files, to the byte",
+        "new": "new files, whole", "left over": "left over under a hidden name",
+        "resumed to the same bits": "taken up again, to the same bits",
+    }  # fmt: skip
+    yield ["work", *counts.values()]
     for row in result["rows"]:
-        yield [f"`{row['work']}`", *(str(row.get(k, 0)) for k in ("kills", "opened", "left over"))]
+        yield [row["work"], *(str(row.get(key, 0)) for key in counts)]
+
+
+def places(result: dict[str, Any]) -> Rows:
+    yield ["place", "work", "done", "ended in a clear error", "anything else"]
+    for row in result["rows"]:
+        counts = {key: value for key, value in row.items() if key not in ("place", "work")}
+        done, error = counts.pop("done", 0), counts.pop("clear error", 0)
+        yield [row["place"], row["work"], str(done), str(error), str(sum(counts.values()))]
 
 
 def exports(result: dict[str, Any]) -> Rows:
     yield ["engine", "rows", "models", "largest difference"]
     for row in result["rows"]:
-        yield [row["engine"], f"{row['rows']:,}", str(row["models"]), f"{row['difference']:.0e}"]
+        largest = f"{row['difference']:.0e}" if row["difference"] else "0"
+        yield [row["engine"], f"{row['rows']:,}", str(row["models"]), largest]
 
 
 TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
     "hostile_fuzz": ("hostile_fuzz", fuzz),
     "hostile_kills": ("hostile_kills", kills),
+    "hostile_places": ("hostile_places", places),
     "hostile_exports": ("hostile_exports", exports),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import gzip
 import io
 import json
 import random
@@ -107,16 +109,24 @@ def dumped(value: Any) -> bytes:
 
 
 def of_json_file(data: bytes, rng: random.Random) -> bytes:
-    """Change a file of JSON in its structure, without its checksum."""
-    content = json.loads(data)
-    content.pop(CHECKSUM, None)
+    """Change a file of JSON in its structure, without its checksums."""
+    content = json.loads(data, object_hook=_unsealed)
     return dumped(of_json(content, rng))
+
+
+def _unsealed(node: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in node.items() if key != CHECKSUM}
+
+
+@functools.lru_cache(maxsize=4)
+def _members(data: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
 
 
 def of_archive(data: bytes, rng: random.Random) -> bytes:
     """Change a member of an archive, or how it is stored."""
-    with zipfile.ZipFile(io.BytesIO(data)) as old:
-        members = {name: old.read(name) for name in old.namelist()}
+    members = dict(_members(data))
     record = json.loads(members["record.json"])
     record.pop(CHECKSUM, None)
     members["record.json"] = dumped(record)
@@ -181,6 +191,13 @@ def of_text(data: bytes, rng: random.Random) -> bytes:
         start = rng.randrange(len(text) + 1)
         text = text[:start] + rng.choice(_CELLS) + text[start + rng.choice((0, 0, 1, 5)) :]
     return text.encode("utf-8", "surrogatepass")
+
+
+def of_packed(data: bytes, rng: random.Random) -> bytes:
+    """Change a table of text within its gzip: well packed, and sometimes in two members."""
+    text = of_text(gzip.decompress(data), rng)
+    cut = rng.randrange(len(text) + 1) if rng.random() < 0.2 else len(text)
+    return gzip.compress(text[:cut], 1, mtime=0) + gzip.compress(text[cut:], 1, mtime=0)
 
 
 def mixed(*ways: Mutation) -> Mutation:

@@ -13,13 +13,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import sympy as sp
 import torch
 
 import rational_anova as ra
 from experiments.hostile import mutations as change
 from rational_anova import images
-from rational_anova.discovery import read_table
+from rational_anova.discovery import Evidence, Grade, Law, Parameter, read_table
 from rational_anova.discovery.catalogue import read_forms
+from rational_anova.motion.record import Start
+from rational_anova.symbols import Names
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,8 @@ def _table() -> pd.DataFrame:
 
 
 def _estimator() -> ra.RANRegressor:
-    frame = _table()
-    frame["since"] = pd.to_datetime(frame["since"])
+    frame = _table().head(20)  # few terms: most of the time would go into packing arrays
+    frame = frame.assign(since=pd.to_datetime(frame["since"]))
     return ra.RANRegressor(pairs=0, refinements=0).fit(
         frame.drop(columns="income"), frame["income"]
     )
@@ -78,6 +81,16 @@ def _law() -> Any:
     x = np.linspace(0.1, 5, 30)
     noise = np.random.default_rng(0).normal(0, 0.01, 30)
     return ra.fit_law("vmax*S/(km + S)", {"S": x}, 2.5 * x / (0.8 + x) + noise, target="v")
+
+
+def _dynamics() -> ra.Dynamics:
+    x, c0 = sp.symbols("x c0")
+    numbers = (Parameter("c0", -0.5, 0.01),)
+    own = Law(c0 * x, numbers, Names(["x"]), "dx/dt", ((0.1, 2.0),), np.array([[1e-4]]),
+              Evidence(31, 0.01, 0.01))  # fmt: skip
+    start = Start("0", (0.0, 3.0), np.array([2.0]), np.array([2.0]), np.array([0.01]))
+    return ra.Dynamics({"x": own}, ("x",), (), "t", numbers, 1e-4 * np.eye(2), (start,),
+                       {"x": 0.01}, {"x": 1.0}, 31, Grade.ESTABLISHED)  # fmt: skip
 
 
 def _network() -> Any:
@@ -103,6 +116,11 @@ def _predicted(model: Any) -> Any:
 def _law_used(law: Any) -> Any:
     law.summary()
     return law.predict(np.linspace(1, 2, 4 * len(law.names)).reshape(4, -1))
+
+
+def _dynamics_used(system: Any) -> Any:
+    system.summary()
+    return system.simulate(np.ones(len(system.states)), np.linspace(0, 1, 4))
 
 
 def _network_used(net: Any) -> Any:
@@ -197,6 +215,7 @@ def specimens(folder: Path) -> dict[str, Specimen]:
             _saved(_estimator(), folder), ra.load, _predicted, change.of_archive, _again
         ),
         "law": Specimen(_saved(_law(), folder), ra.load, _law_used, record, _again),
+        "dynamics": Specimen(_saved(_dynamics(), folder), ra.load, _dynamics_used, record, _again),
         "certificate": Specimen(
             _saved(ra.certify(_network(), [(-1, 1)] * 3), folder), ra.load, shown, record, _again
         ),
@@ -213,7 +232,7 @@ def specimens(folder: Path) -> dict[str, Specimen]:
             gzip.compress(table.content, mtime=0),
             read_table,
             len,
-            change.of_bytes,
+            change.mixed(change.of_bytes, change.of_packed),
             lambda f: f.to_csv(),
             ".csv.gz",
         ),

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 T = TypeVar("T")
+HIGHEST = 1000  # degree of a unit: powers beyond it are 0 or infinite almost everywhere
 
 
 def choice(value: object, options: Iterable[str], name: str) -> str:
@@ -75,12 +76,15 @@ def interval(value: object, name: str) -> tuple[float, float]:
 
 
 def degrees(value: object, name: str = "degrees") -> tuple[int, int]:
-    """Return (numerator degree >= 0, denominator degree >= 1)."""
+    """Return (numerator degree >= 0, denominator degree >= 1), neither beyond `HIGHEST`."""
     top, bottom = _two(value, f"{name} must be two integers (numerator, denominator)")
-    return (
+    found = (
         integer(top, f"{name}[0], the numerator's degree,", 0),
         integer(bottom, f"{name}[1], the denominator's degree,", 1),
     )
+    if max(found) > HIGHEST:
+        raise ValueError(f"{name} must be at most {HIGHEST}, got {found}")
+    return found
 
 
 def floating(x: object, name: str = "x") -> Tensor:

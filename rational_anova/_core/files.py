@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import stat
@@ -43,19 +44,31 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file by way of a temporary one beside it: it appears whole or not at all.
 
     Of a symbolic link the file that it names is written, and the link stays.
+
+    Raises:
+        OSError: it cannot be written, as on a full disk; it names the file, not the temporary one.
     """
     path = Path(os.path.realpath(path))
     check_regular(path, "write")
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")  # a long name has no room for more
     try:
-        with open(temporary, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write_through(temporary, content)
         os.replace(temporary, path)
+    except OSError as error:
+        why = f"{error.strerror}; nothing was written, name a place that can be written to"
+        raise OSError(error.errno, why, str(path)) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # such as a folder that is none
+            temporary.unlink()
+
+
+def _write_through(path: Path, content: bytes) -> None:
+    """Write a new file, down to the disk."""
+    with open(path, "xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def gunzip(content: bytes, most: int = MOST_UNPACKED) -> bytes:

@@ -220,6 +220,13 @@ def check_unaltered(found: Found) -> None:
         )
 
 
+def check_entries(found: Found, known: Iterable[str]) -> None:
+    """Raise if a file has an entry that its kind does not have, such as a checksum misspelt."""
+    for name in found.content:
+        if name not in known:
+            raise ValueError(f"it has an entry {name!r:.60}, which is none of a {found.kind}")
+
+
 # -- the header
 
 

@@ -108,6 +108,9 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value  # of numpy and torch
 
 
+_MOST = 2**24  # of a size that a file asks for: a false one would take all memory
+
+
 def build(name: str, arguments: Any, source: object) -> nn.Module:
     """Build what `describe` has described; `source` is where that comes from, for messages."""
     if name not in _CLASSES:
@@ -115,10 +118,25 @@ def build(name: str, arguments: Any, source: object) -> nn.Module:
             getattr(importlib.import_module(home), str(name), None)
     cls = check.lookup(name, _CLASSES, f"the class in {source}")
     try:
+        if (huge := _largest(arguments)) > _MOST:
+            raise ValueError(f"it would have a size of {huge:.3g}")
         with torch.device("cpu"):  # whatever the default device is
             return cls(**codec.from_plain(arguments))
     except Exception as error:  # whatever a damaged header can lead to
         raise FileError(f"{source} is damaged: cannot build its {cls.__name__}: {error}") from error
+
+
+def _largest(arguments: Any) -> float:
+    """Return the largest whole number in a tree: numbers of inputs, units, degrees."""
+    if isinstance(arguments, Mapping):
+        arguments = list(arguments.values())
+    if isinstance(arguments, list):
+        return max(map(_largest, arguments), default=0.0)
+    whole = isinstance(arguments, int) and not isinstance(arguments, bool)
+    return float(min(abs(arguments), 10**300)) if whole else 0.0
+
+
+_ENTRIES = ("class", "arguments")
 
 
 def _write(model: nn.Module) -> bytes:
@@ -169,6 +187,7 @@ def _fill(found: Found, model: nn.Module) -> nn.Module:
 def _opened(found: Found) -> tuple[nn.Module, dict[str, Tensor]]:
     """Return a fresh model of the file's architecture, and the file's weights, which fit it."""
     source, content = found.source, found.content
+    records.check_entries(found, _ENTRIES)
     try:
         tensors = from_bytes(found.data)
     except (SafetensorError, ValueError, RuntimeError) as error:

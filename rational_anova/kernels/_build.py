@@ -151,7 +151,7 @@ def _compile(
                 os.chmod(name, 0o755)  # a cache may be shared
                 os.replace(name, target)
                 return target
-        raise Unavailable(f"{' '.join(compiler)} cannot build the kernels: {report}")
+        raise Unavailable(f"{' '.join(compiler)} cannot build the kernels in {folder}: {report}")
     finally:
         Path(name).unlink(missing_ok=True)
 
@@ -164,5 +164,7 @@ def _run(command: list[str]) -> str:
         return str(error)
     if done.returncode == 0:
         return ""
-    lines = [line for line in done.stderr.splitlines() if "error" in line] or ["exit code"]
+    words = ("error", "failed", "No space")  # of the linker too, before the compiler sums it up
+    lines = [line for line in done.stderr.splitlines() if any(w in line for w in words)]
+    lines = lines or ["exit code"]
     return f"{lines[0]} ({done.returncode})"

@@ -13,6 +13,11 @@ from ._system import System
 Inputs = Callable[[float], Array]
 _RELATIVE, _ABSOLUTE = 1e-8, 1e-10  # errors of a step, relative and in units of the start
 _FAR = 1e7  # times the start: a solution that goes there goes to infinity
+_PATIENCE, _HEADWAY = 20_000, 1e-9  # evaluations within which time must go on by such a share
+
+
+class _Stuck(Exception):
+    """The integrator gets nowhere: rates are too large for steps that time can be told apart by."""
 
 
 def simulated(system: System, theta: Array, x0: Array, t: Array, inputs: Inputs) -> Array:
@@ -40,7 +45,15 @@ def _iterated(system: System, theta: Array, x0: Array, t: Array, inputs: Inputs)
 
 
 def _integrated(system: System, theta: Array, x0: Array, t: Array, inputs: Inputs) -> Array:
+    mark, count = float(t[0]), 0
+
     def rates(time: float, x: Array) -> Array:
+        nonlocal mark, count
+        count += 1
+        if time > mark + _HEADWAY * (t[-1] - t[0]):
+            mark, count = time, 0
+        elif count > _PATIENCE:
+            raise _Stuck
         return system.rates(x[None], inputs(time)[None], theta)[0]
 
     out = np.full((len(t), len(x0)), np.nan)
@@ -53,10 +66,15 @@ def _integrated(system: System, theta: Array, x0: Array, t: Array, inputs: Input
         return float(np.abs(x / size).max()) - _FAR
 
     lost.terminal = True  # type: ignore[attr-defined]
-    found = solve_ivp(
-        rates, (t[0], t[-1]), x0, method="LSODA", t_eval=t, events=lost, rtol=_RELATIVE,
-        atol=_ABSOLUTE * size,
-    )  # fmt: skip
+    try:
+        found = solve_ivp(
+            rates, (t[0], t[-1]), x0, method="LSODA", t_eval=t, events=lost, rtol=_RELATIVE,
+            atol=_ABSOLUTE * size,
+        )  # fmt: skip
+    except _Stuck:
+        before = t[: max(1, int(np.searchsorted(t, mark)))]
+        out[: len(before)] = _integrated(system, theta, x0, before, inputs)
+        return out
     ends = found.y.T
     out[: len(ends)] = np.where(np.isfinite(ends), ends, np.nan)
     return out

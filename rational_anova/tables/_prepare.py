@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ..symbols import Names
 
 _LEAST = 5  # rows
+_GLANCE = 64  # rows that tell most columns from constants and copies, before all are looked at
+_MANY = 100  # columns: beyond, they are kept as columns in memory, which takes a copy less
 _ROW_NAMES = re.compile(r"(unnamed: ?\d+|row_?(names?|id|number)?|index|idx|id|)[.]?", re.I)
 _MAYBE_ROW_NAMES = re.compile(r"(nr|no|number|obs(ervation)?|case|sample|run|trial|#)[.]?", re.I)
 
@@ -130,14 +132,16 @@ def prepare(
     if needed is None:
         work.leave_out_copies(outcome, target)
     measured.settle(list(work.columns), work.dropped)
+    rows = len(outcome)
     outcome = work.leave_out_rows(outcome, target, measured)
-    if needed is None:
+    if needed is None and len(outcome) < rows:
         work.leave_out_copies(outcome, target)
     work.check_any(target)
     if needed is None:
         measured.settle(list(work.columns), work.dropped)
         work.compare_with_target(outcome, target)
-    inputs = np.stack(list(work.columns.values()), axis=1)
+    columns = list(work.columns.values())
+    inputs = np.stack(columns).T if len(columns) > _MANY else np.stack(columns, axis=1)
     return Table(inputs, outcome, Names(list(work.columns)), target, tuple(work.notes),
                  dict(work.dropped), known, measured.sigma,
                  measured.matrix(list(work.columns), len(outcome)), measured.groups,
@@ -156,7 +160,9 @@ class _Columns:
         """Read the columns of numbers; others are left out or, if strict, an error."""
         for name in frame.columns:
             try:
-                self.columns[name] = numbers(frame[name], f"column {name!r}", self.notes, name)
+                read = numbers(frame[name], f"column {name!r}", self.notes, name)
+                # A column of rows in memory is slow to go through, and that is done many times.
+                self.columns[name] = np.ascontiguousarray(read)
             except NotNumbers as error:
                 # complex numbers are no column to leave out, but a table of another kind
                 if strict or error.reason == "complex":
@@ -238,8 +244,10 @@ class _Columns:
             raise ValueError(
                 f"a law needs at least {_LEAST} rows, and {count} of {len(kept)} can be used{why}"
             )
-        self.columns = {name: values[kept] for name, values in self.columns.items()}
         measured.rows(kept)
+        if count == len(kept):
+            return outcome
+        self.columns = {name: values[kept] for name, values in self.columns.items()}
         return outcome[kept]
 
     def compare_with_target(self, outcome: Array, target: str) -> None:
@@ -314,6 +322,9 @@ def _counts_rows(values: Array, name: str) -> bool:
 
 def _is_constant(values: Array) -> bool:
     """Tell whether all present values are equal, up to rounding."""
+    some = values[:: max(1, len(values) // _GLANCE)]
+    if np.ptp(some) > 8 * np.finfo(np.float64).eps * np.abs(some).max():  # not so of gaps
+        return False
     present = values[~np.isnan(values)]
     spread = np.ptp(present)
     return bool(spread <= 4 * np.finfo(np.float64).eps * np.abs(present).max())
@@ -321,6 +332,8 @@ def _is_constant(values: Array) -> bool:
 
 def _affine(values: Array, other: Array) -> tuple[float, float] | None:
     """Return (a, b) if values = a * other + b in every row up to rounding, else None."""
+    if _unlike(values, other):
+        return None
     known = ~np.isnan(other)
     if not np.array_equal(known, ~np.isnan(values)):
         return None
@@ -337,3 +350,19 @@ def _affine(values: Array, other: Array) -> tuple[float, float] | None:
         b = 0.0 if abs(b) <= 1e-13 * size else b
         close = np.abs(a * x + b - y).max() <= 1e-13 * size
     return (float(a), float(b)) if close and a != 0 else None
+
+
+def _unlike(values: Array, other: Array) -> bool:
+    """Tell by some rows that two columns are not on a line; False if these do not show it."""
+    step = max(1, len(values) // _GLANCE)
+    x, y = other[::step], values[::step]
+    known = ~(np.isnan(x) | np.isnan(y))
+    x, y = x[known], y[known]
+    if len(x) < 3:
+        return False
+    for part in (x, y):
+        if np.ptp(part) <= 1e-6 * np.abs(part).max():  # what differs may be rounding
+            return False
+    x, y = x / np.abs(x).max(), y / np.abs(y).max()
+    x, y = x - x.mean(), y - y.mean()
+    return bool(abs(x @ y) < 0.99 * np.sqrt((x @ x) * (y @ y)))

@@ -43,7 +43,7 @@ def screened(table: Table, most: int, kept: Collection[str] = ()) -> Table:
     )
     return replace(
         table,
-        X=table.X[:, chosen],
+        X=np.asfortranarray(table.X[:, chosen]),
         names=type(table.names)([columns[place] for place in chosen]),
         notes=(*table.notes, note),
         dropped={**table.dropped, **dict.fromkeys(gone, "says little of the target")},
@@ -54,7 +54,7 @@ def screened(table: Table, most: int, kept: Collection[str] = ()) -> Table:
 def _strengths(X: Array, y: Array) -> Array:  # (columns,)
     """Return the share of the variance of ranks of y that lies between bins of each column."""
     rows = np.random.default_rng(0).permutation(len(y))[:_ROWS]
-    X, ranks = X[rows], np.argsort(np.argsort(y[rows])).astype(float)
+    X, ranks = np.asfortranarray(X[rows]), np.argsort(np.argsort(y[rows])).astype(float)
     ranks -= ranks.mean()
     bins = np.argsort(np.argsort(X, axis=0), axis=0) * _BINS // len(rows)  # (rows, columns)
     shares = np.zeros(X.shape[1])

@@ -88,6 +88,7 @@ def _write(model: Any) -> bytes:
 
 def _read(found: records.Found) -> Any:
     content = found.content
+    records.check_entries(found, ("class", "parameters", "state"))
     model = _class(content["class"], found.source)(**content["parameters"])
     state = content["state"]
     hidden = [name for name in state if not name.endswith("_") or name.startswith("_")]

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,37 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch, call):
         write_whole(path, b"new")
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_full_disk_leaves_the_old_file(tmp_path):
+    """A limit to the size of files stands for the disk; the error names the file."""
+    import resource
+
+    path, said = tmp_path / "file", tmp_path / "said"
+    write_whole(path, b"old")
+    said.touch()
+    child = os.fork()
+    if not child:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        try:
+            write_whole(path, b"new" * 1000)
+        except OSError as error:
+            said.write_text(str(error))
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert path.read_bytes() == b"old"
+    assert "nothing was written" in said.read_text()
+    assert str(path) in said.read_text()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "said"]
+
+
+def test_the_error_names_the_file_and_not_the_temporary_one(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(OSError, match=r"nothing was written.*file/below'"):
+        write_whole(tmp_path / "file" / "below", b"new")
 
 
 def test_the_ending_of_a_figure_is_its_format(tmp_path):

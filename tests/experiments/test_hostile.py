@@ -14,8 +14,9 @@ from experiments.hostile.fuzz import FINE, campaign
 from experiments.hostile.specimens import specimens
 
 KINDS = (
-    "network", "estimator", "law", "certificate", "history", "checkpoint", "surgery plan",
-    "table, commas", "table, tabs", "table, gzip", "table, Parquet", "CIFAR batch", "named forms",
+    "network", "estimator", "law", "dynamics", "certificate", "history", "checkpoint",
+    "surgery plan", "table, commas", "table, tabs", "table, gzip", "table, Parquet", "CIFAR batch",
+    "named forms",
 )  # fmt: skip
 
 
@@ -43,7 +44,7 @@ def opened(content, tmp_path):
     return ra.load(path)
 
 
-@pytest.mark.parametrize("kind", KINDS[:6])
+@pytest.mark.parametrize("kind", KINDS[:7])
 def test_a_number_that_was_changed_is_noticed(kind, every, tmp_path):
     """The last digit of a number, or a bit of a weight: the file is well formed, and says so."""
     content = bytearray(every[kind].content)
@@ -60,7 +61,10 @@ def test_a_number_that_was_changed_is_noticed(kind, every, tmp_path):
         content = result.getvalue()
     else:
         record = json.loads(content)
-        key = {"law": "target", "history": "optimizer", "certificate": "margin"}[kind]
+        key = {"law": "target", "dynamics": "time"}.get(kind) or {
+            "history": "optimizer",
+            "certificate": "margin",
+        }[kind]
         record[key] += "x"
         content = json.dumps(record).encode()
     with pytest.raises(
@@ -76,6 +80,7 @@ CRAFTED = {
     "code": lambda law: {**law, "template": "__import__('os').system('true')"},
     "no name": lambda law: {**law, "target": ["v"]},
     "huge": lambda law: {**law, "evidence": {**law["evidence"], "rows": 10**400}},
+    "an entry misspelt": lambda law: {**law, "check3wm": "d6ba"},
     "a field too many": lambda law: {**law, "noise": {**law["noise"], "predict": 1}},
 }
 
@@ -87,6 +92,63 @@ def test_crafted_laws(name, every, tmp_path):
     assert opened(json.dumps(law).encode(), tmp_path)
     with pytest.raises(ValueError, match="is damaged"):
         opened(mutations.dumped(CRAFTED[name](law)), tmp_path)
+
+
+@pytest.mark.parametrize("size", [2**31, 10**18, 10**400])
+def test_sizes_that_would_take_all_memory(size, every, tmp_path):
+    data = every["network"].content
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    arguments = json.loads(header["__metadata__"]["arguments"])
+    header["__metadata__"]["arguments"] = json.dumps({**arguments, "in_features": size})
+    text = json.dumps(header).encode()
+    with pytest.raises(ValueError, match="would have a size of"):
+        opened(len(text).to_bytes(8, "little") + text + data[8 + length :], tmp_path)
+    plan = json.loads(every["surgery plan"].content)
+    for name, value in {"features": size, "degrees": [size, 2]}.items():
+        plan["places"][0]["arguments"][name] = value
+        path = tmp_path / "plan.json"
+        path.write_text(json.dumps(plan))
+        with pytest.raises(ValueError, match="would have a size of"):
+            every["surgery plan"].read(path)
+    with pytest.raises(ValueError, match="degrees must be at most 1000"):
+        ra.Rational1d(3, degrees=(2000, 2))
+
+
+def test_an_entry_that_no_network_has(every, tmp_path):
+    """As when the name of the checksum is damaged, and a weight with it."""
+    data = every["network"].content.replace(b'"checksum"', b'"chec{sum"')
+    with pytest.raises(ValueError, match="has an entry 'chec{sum', which is none of a network"):
+        opened(data, tmp_path)
+
+
+def test_a_doubt_of_blanks_is_none(every, tmp_path):
+    law = json.loads(every["law"].content)
+    del law["checksum"]
+    plain = opened(json.dumps({**law, "doubts": []}).encode(), tmp_path).summary()
+    assert opened(json.dumps({**law, "doubts": [" "]}).encode(), tmp_path).summary() == plain
+
+
+DYNAMICS = {
+    "another parameter": lambda d: d["parameters"][0].update(name="c1"),
+    "no run": lambda d: d["starts"].clear(),
+    "a start too long": lambda d: d["starts"][0]["state"].append(1.0),
+    "no equation": lambda d: d["equations"].clear(),
+    "small covariance": lambda d: d["covariance"].pop(),
+    "an exact number that never ends": lambda d: d["parameters"][0].update(exact="1e999999999"),
+    "noise of another": lambda d: d["noise"].update(z=1.0),
+    "rows in words": lambda d: d.update(rows="many"),
+}
+
+
+@pytest.mark.parametrize("name", DYNAMICS)
+def test_crafted_dynamics(name, every, tmp_path):
+    system = json.loads(every["dynamics"].content)
+    del system["checksum"], system["equations"]["x"]["checksum"]
+    assert opened(json.dumps(system).encode(), tmp_path)
+    DYNAMICS[name](system)
+    with pytest.raises(ValueError, match="is damaged"):
+        opened(json.dumps(system).encode(), tmp_path)
 
 
 @pytest.mark.parametrize("dtype", ["I64", "BOOL", "F8_E4M3", "F8_E5M2"])

@@ -174,6 +174,27 @@ def test_a_folder_that_cannot_be_written_to(fresh, tmp_path):
         fell_back(found, str(folder), "RAN_CACHE")
 
 
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners and modes on this system")
+@pytest.mark.parametrize("mode", [0o777, 0o770])
+def test_a_cache_that_others_may_write(fresh, tmp_path, mode):
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    folder.chmod(mode)
+    found = working(fresh, RAN_CACHE=str(folder))
+    fell_back(found, str(folder), "may be written by others", "chmod go-w")
+    assert not list(folder.iterdir())
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "getuid") or os.getuid() != 0, reason="needs the superuser to give files away"
+)
+def test_a_cache_of_another_user(fresh, tmp_path):
+    folder = tmp_path / "cache"
+    folder.mkdir(mode=0o755)
+    os.chown(folder, 12345, 12345)
+    fell_back(working(fresh, RAN_CACHE=str(folder)), str(folder), "belongs to another user")
+
+
 def test_a_user_without_a_home(fresh):
     """As in a container that runs under a number nobody has given a name."""
     code = """

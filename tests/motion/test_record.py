@@ -53,6 +53,17 @@ def test_simulate_ends_with_nan_where_the_solution_ends():
     assert np.isnan(found[-1, 0])
 
 
+@pytest.mark.parametrize("rate", [1e308, 1e155])
+def test_simulate_ends_where_no_step_is_small_enough(rate):
+    turns = system({"x": sp.Float(rate) * sp.cos(sp.Float(1e25) * x)}, [1.0], ((0, 1),))
+    found = turns.simulate([1.0], np.linspace(0, 2, 5))
+    assert found[0, 0] == 1.0
+    assert np.isnan(found[-1, 0])
+    late = system({"x": sp.Max(x - 2, 0) * sp.Float(rate) + 1}, [1.0], ((0, 1),))
+    found = late.simulate([1.0], np.linspace(0, 2, 5))
+    np.testing.assert_allclose(found[:3, 0], [1.0, 1.5, 2.0], rtol=1e-6)
+
+
 @pytest.mark.parametrize("start", [[1.0, 2.0], {"y": 1.0}, [np.nan]])
 def test_a_start_must_fit(start):
     with pytest.raises(ValueError, match="x0"):

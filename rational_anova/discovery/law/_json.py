@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from ._law import Law
 
 
+_ENTRIES = (
+    "formula", "template", "parameters", "columns", "target", "name", "grade", "doubts", "box",
+    "covariance", "evidence", "noise", "rivals", "pareto", "groups", "outliers", "units",
+    "provenance",
+)  # fmt: skip
+
+
 def to_json(law: Law) -> str:
     """Write a law."""
     content = {
@@ -76,6 +83,7 @@ def groups_to_json(groups: Groups) -> dict[str, Any]:
 def arguments(found: records.Found) -> dict[str, Any]:
     """Return the arguments of a `Law` from its file."""
     content = found.content
+    records.check_entries(found, _ENTRIES)
     names = Names(content["columns"])
     parameters = tuple(_parameter(names, p) for p in content["parameters"])
     known = {field.name for field in fields(Evidence)}

@@ -152,7 +152,7 @@ def sentences(law: Law) -> str:
     ]  # fmt: skip
     if law.evidence.stopped:
         parts.append("The search ran out of time; more time may find a better law.")
-    return " ".join(_sentence(part) for part in parts if part)
+    return " ".join(_sentence(part) for part in parts if part.strip())
 
 
 def _sentence(text: str) -> str:

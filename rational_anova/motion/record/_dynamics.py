@@ -13,6 +13,7 @@ import sympy as sp
 
 from ..._core import checks as check
 from ..._core import records
+from ..._core.fields import made
 from ..._core.types import Array
 from ...discovery import Grade, Groups, Law, Noise, Parameter
 from ...symbols import Names
@@ -335,5 +336,5 @@ records.register(
     "dynamics",
     Dynamics,
     write=lambda dynamics: dynamics.to_json().encode(),
-    read=lambda found: Dynamics(**_files.arguments(found)),
+    read=lambda found: made(Dynamics, _files.arguments(found)),
 )

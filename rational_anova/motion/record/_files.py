@@ -7,10 +7,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sympy as sp
 
 from ..._core import records
-from ...discovery import Grade, Law, Parameter
+from ..._core.fields import made
+from ...discovery import Grade, Groups, Law, Parameter
 from ...discovery.law import groups_from_json, groups_to_json, plain, text
 from ...symbols import Names
 from ._records import Rival, Start
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 _KEPT = ("measured", "inputs", "time", "rows", "doubts", "discrete", "seconds", "candidates",
          "name")  # fmt: skip
+_MADE = (
+    "equations", "parameters", "covariance", "starts", "noise", "noise_model", "units", "groups",
+    "explained", "grade", "rivals", "provenance",
+)  # fmt: skip
+_NOISE = {"constant", "proportional"}
 
 
 def to_json(dynamics: Dynamics) -> str:
@@ -45,16 +50,14 @@ def to_json(dynamics: Dynamics) -> str:
 
 
 def arguments(found: records.Found) -> dict[str, Any]:
-    """Return the arguments of a `Dynamics` from its file."""
+    """Return the arguments of a `Dynamics` from its file, which must agree with each other."""
     content = found.content
+    records.check_entries(found, (*_KEPT, *_MADE))
     names = Names([*content["equations"], *content["inputs"]])
     laws = {n: Law.from_json(json.dumps(law)) for n, law in content["equations"].items()}
-    kept = {name: content[name] for name in _KEPT}
-    for name in ("measured", "inputs", "doubts"):
-        kept[name] = tuple(kept[name])
-    return kept | {
+    read = {name: content[name] for name in _KEPT} | {
         "equations": laws,
-        "parameters": tuple(_parameter(p) for p in content["parameters"]),
+        "parameters": tuple(_parameter(names, p) for p in content["parameters"]),
         "covariance": np.array(content["covariance"], dtype=float),
         "starts": tuple(_start(s) for s in content["starts"]),
         "noise": dict(content["noise"]),
@@ -64,18 +67,65 @@ def arguments(found: records.Found) -> dict[str, Any]:
         "explained": dict(content["explained"]),
         "grade": Grade(content["grade"]),
         "rivals": tuple(
-            Rival(**{**r, "formulas": tuple(names.parse(e) for e in r["formulas"])})
+            made(Rival, {**r, "formulas": tuple(names.parse(e) for e in r["formulas"])})
             for r in content["rivals"]
         ),
         "provenance": dict(content["provenance"]),
     }
+    for name in ("measured", "inputs", "doubts"):
+        read[name] = tuple(read[name])
+    _check(read, names)
+    return read
 
 
-def _parameter(entry: dict[str, Any]) -> Parameter:
+def _check(read: dict[str, Any], names: Names) -> None:
+    """Raise unless equations, parameters, starts and errors are those of one system."""
+    laws, parameters = read["equations"], {p.name: p for p in read["parameters"]}
+    states, starts, covariance = tuple(laws), read["starts"], read["covariance"]
+    if not states or not starts:
+        raise ValueError("a system needs an equation and a run")
+    if len(parameters) < len(read["parameters"]):
+        raise ValueError("two parameters have one name")
+    for state, law in laws.items():
+        if law.names.columns != names.columns or any(
+            p.name not in parameters for p in law.parameters
+        ):
+            raise ValueError(f"the equation of {state!r} is of other columns or parameters")
+    if (
+        read["measured"] != states[: len(read["measured"])]
+        or tuple(read["noise"]) != read["measured"]
+    ):
+        raise ValueError(f"measured must be the first of the states {states}, with their noise")
+    for start in starts:
+        if {start.state.shape, start.last.shape, start.stderr.shape} != {(len(states),)}:
+            raise ValueError(f"the start of run {start.run!r} needs {len(states)} numbers")
+    least = len(starts) * len(states) + len(parameters)
+    if covariance.size and (
+        covariance.ndim != 2 or not least <= len(covariance) == len(covariance.T)
+    ):
+        raise ValueError(f"covariance must be ({least}, {least}), got {covariance.shape}")
+    if not _NOISE.issuperset(read["noise_model"].values()):
+        raise ValueError(f"noise_model must be one of {sorted(_NOISE)} for each state")
+    _check_groups(read["groups"], set(parameters), starts)
+
+
+def _check_groups(groups: Groups | None, parameters: set[str], starts: tuple[Start, ...]) -> None:
+    """Raise unless groups have numbers of this system, and every run a group."""
+    if groups is None:
+        return
+    if not parameters.issuperset((*groups.own, *groups.shared)):
+        raise ValueError("the numbers of groups are of other parameters")
+    if not {*groups.own, *(f"{name} stderr" for name in groups.own)} <= {*groups.values.columns}:
+        raise ValueError("groups lack a number of their own, or its error")
+    if not {start.group for start in starts} <= {*groups.values.index}:
+        raise ValueError("a run is of a group that has no numbers")
+
+
+def _parameter(names: Names, entry: dict[str, Any]) -> Parameter:
     exact = entry["exact"]
-    return Parameter(**{**entry, "exact": None if exact is None else sp.Rational(exact)})
+    return made(Parameter, {**entry, "exact": None if exact is None else names.parse(exact)})
 
 
 def _start(entry: dict[str, Any]) -> Start:
     arrays = {k: np.array(entry[k], dtype=float) for k in ("state", "last", "stderr")}
-    return Start(entry["run"], tuple(entry["t"]), **arrays, group=entry["group"])
+    return made(Start, {**entry, "t": tuple(entry["t"]), **arrays})
