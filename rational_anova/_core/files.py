@@ -56,7 +56,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
         _write_through(temporary, content)
         os.replace(temporary, path)
     except OSError as error:
-        why = f"{error.strerror}; nothing was written, name a place that can be written to"
+        why = f"{error.strerror or error}; nothing was written, name a place that can be written to"
         raise OSError(error.errno, why, str(path)) from error
     finally:
         with contextlib.suppress(OSError):  # such as a folder that is none
