@@ -52,7 +52,7 @@ class Side:
     @property
     def key(self) -> frozenset[sp.Expr]:
         """What it is made of."""
-        return frozenset(term.expression for term in self.terms)
+        return frozenset(term.key for term in self.terms)
 
     @property
     def size(self) -> int:

@@ -123,6 +123,9 @@ def _doubts(
         return
     if _alike(choice, settled) > NEIGHBOURS:
         yield "What it leaves over has a shape."
+    few = [run.group for run in choice.rows.runs if choice.groups and _few_rows(choice, best, run)]
+    if few:
+        yield f"There are few rows of {few[0]}: its own numbers lean on those of others."
     theta = np.abs(settled.trajectories.theta)
     loose = [p.name for p, value, error in zip(settled.system.parameters, theta, settled.errors,
              strict=True) if not error < UNKNOWN * value]  # fmt: skip
@@ -135,9 +138,16 @@ def _doubts(
         yield "Fitted to the first part of the runs, it misses the rest by more than its error."
 
 
+def _few_rows(choice: Choice, best: Fitted, run: Run) -> bool:
+    """Whether the group of a run has too few measurements for numbers of its own."""
+    own = [r for r in choice.rows.runs if r.group == run.group]
+    cells = sum(np.isfinite(r.X).sum() for r in own)
+    return bool(cells < FEW_ROWS * sum(side.size for side in best.sides))
+
+
 def _unnamed(best: Fitted) -> Iterator[str]:
     """Doubts about a system that no textbook has, found in noisy rows."""
-    longest = max(len(side.terms) for side in best.sides)
+    longest = max(len(side.terms) - side.held for side in best.sides)
     if longest > FEW_TERMS:
         yield f"An equation has {longest} terms: so many follow many a curve, with this noise."
     terms = [term for side in best.sides[len(best.sides) - len(best.trajectories.counts) :]
@@ -170,9 +180,10 @@ def forecast_error(choice: Choice, settled: Finished) -> float | None:
     None if runs are too short; inf if the fit or the simulation fails.
     """
     runs = choice.rows.runs
-    if choice.discrete or any(len(run.t) * FIRST_PART < FEWEST for run in runs):
+    lengths = [len(run.t) for run in runs]
+    cuts = [int(n * FIRST_PART) if n * FIRST_PART >= FEWEST else n for n in lengths]
+    if choice.discrete or cuts == lengths:
         return None
-    cuts = [int(len(run.t) * FIRST_PART) for run in runs]
     late = np.concatenate([np.arange(len(r.t)) >= c for r, c in zip(runs, cuts, strict=True)])
     sizes = np.broadcast_to(choice.rows.sizes, choice.rows.X.shape)
     first = Rows.of([r.until(c) for r, c in zip(runs, cuts, strict=True)], choice.rows.timed,

@@ -167,6 +167,8 @@ def discover_dynamics(
         check.choice(name, FUNCTIONS, "without")
     check.choice(noise_model, NOISE_MODELS, "noise_model")
     series = read_series(t, X, names, inputs, run, by, _least_rows(known))
+    if noise_model == "proportional":
+        _check_positive(series, discrete)
     _check_known(known, series)
     asked = {
         "order": order, "discrete": discrete, "autonomous": autonomous,
@@ -212,6 +214,19 @@ def _check_known(known: Mapping[str, str] | None, series: Series) -> None:
         )
 
 
+def _check_positive(series: Series, discrete: bool) -> None:
+    """Refuse noise in proportion to states that it cannot be in proportion to."""
+    if discrete:
+        raise ValueError("noise_model='proportional' is not for maps; leave one out")
+    for k, name in enumerate(series.states):
+        least = min(float(np.nanmin(run.X[:, k])) for run in series.runs)
+        if least <= 0:
+            raise ValueError(
+                f"noise_model='proportional' needs states above 0, but {name!r} has {least:g}; "
+                "use noise_model='auto'"
+            )
+
+
 def _progress(stage: str, now: Fitted | None, start: float, limit: float) -> Progress:
     seconds = time.monotonic() - start
     formula = None if now is None else "; ".join(sp.sstr(e) for e in now.system.right)
@@ -240,8 +255,15 @@ def _search(
     )
 
 
-def _best(search: _Search) -> tuple[Choice, Fitted]:
-    """The most probable system, over vocabularies of more and more terms, and all others."""
+def _best(
+    search: _Search, before: tuple[Choice, Fitted] | None = None
+) -> tuple[Choice, Fitted]:  # fmt: skip
+    """The most probable system, over vocabularies of more and more terms, and all others.
+
+    Args:
+        search: what is looked for, and where.
+        before: what was found on the same rows before, kept if there is no time for more.
+    """
     found: list[list[Side]] | None = None
     now: Fitted | None = None
     tasks = _problems(search)
@@ -249,7 +271,8 @@ def _best(search: _Search) -> tuple[Choice, Fitted]:
     named = _named(search, terms)
     search.choice.named = {system.key: system for system in named}
     for kinds in KINDS:
-        if search.tell(f"equations of {kinds[-1]}s", now) or time.monotonic() > search.limit:
+        late = time.monotonic() > search.limit and (now or before) is not None
+        if search.tell(f"equations of {kinds[-1]}s", now) or late:
             break
         vocabulary = [term for term in terms if term.kind in kinds]
         if found is not None and len(vocabulary) == sum(t.kind == "polynomial" for t in terms):
@@ -261,9 +284,11 @@ def _best(search: _Search) -> tuple[Choice, Fitted]:
             found = list(map(list.__add__, found, _candidates(*alone, vocabulary, longest)))
         now = search.choice.best(found, whole, now)
         if not search.data.clean.any() and _is_cleaner(search, now):
-            return _best(_sharpened(search))
+            return _best(_sharpened(search), (search.choice, now))
         if _is_exact(search, now):
             break
+    if now is None and before is not None:
+        return before
     if now is None:
         raise RuntimeError("the search was ended before it had begun")
     if not np.isfinite(now.score):
@@ -274,7 +299,7 @@ def _best(search: _Search) -> tuple[Choice, Fitted]:
     sizes = _growing(search, now)
     if sizes is None:
         return search.choice, now
-    choice, again = _best(_weighted(search, sizes))
+    choice, again = _best(_weighted(search, sizes), (search.choice, now))
     worse = search.noise_model == "auto" and again.score > now.score
     return (search.choice, now) if worse else (choice, again)
 
@@ -351,10 +376,21 @@ def _groups_alone(search: _Search) -> Iterator[tuple[_Search, list[Problem]]]:
     for group in sorted(rows, key=lambda g: -rows[g])[:_GROUPS_ALONE]:
         here = [k for k, label in enumerate(labels) if label == group]
         runs = [data.runs[k] for k in here]
+        if any(np.ptp(x[np.isfinite(x)]) == 0 for x in np.concatenate([r.X for r in runs]).T):
+            continue  # at rest: its own rows say nothing of any term
         own = (replace(data, runs=runs) if isinstance(data, Stepped)
-               else Smoothed.of(runs, data.order, data.timed, data.exact))  # fmt: skip
+               else Smoothed.of(runs, data.order, data.timed, data.exact,
+                                _rows_of(data, here)))  # fmt: skip
         alone = replace(search, data=own)
         yield alone, _problems(alone)
+
+
+def _rows_of(data: Smoothed, runs: Sequence[int]) -> Array | None:
+    """Sizes of the noise in some runs."""
+    if data.sizes is None:
+        return None
+    parts = np.split(data.sizes, np.cumsum([len(run.t) for run in data.runs])[:-1])
+    return np.concatenate([parts[k] for k in runs])
 
 
 def _problems(search: _Search) -> list[Problem]:

@@ -25,7 +25,7 @@ def typical(series: Series, choice: Choice, settled: Finished) -> tuple[Finished
     """
     labels, free = series.groups, list(settled.system.parameters)
     count = len(labels)
-    total = 1 + max(int(symbol.name[1:]) for symbol in free)
+    total = 1 + max((int(symbol.name[1:]) for symbol in free), default=-1)
     names = [sp.Symbol(f"c{k}") for k in range(-(-total // count))]
     by = [_weights(k, count, free) for k in range(len(names))]  # each (groups, free)
     theta, found = settled.trajectories.theta, settled.trajectories
@@ -41,7 +41,8 @@ def typical(series: Series, choice: Choice, settled: Finished) -> tuple[Finished
         table[name], table[f"{name} stderr"] = values[name], errors[name]
     spread = {name: float(np.std(values[name], ddof=1)) for name in own}
     groups = Groups(series.by, shared, own, table, spread)
-    return _averaged(choice, settled, names, np.array([B.mean(axis=0) for B in by]), count), groups
+    mean = np.array([B.mean(axis=0) for B in by]).reshape(len(names), len(free))
+    return _averaged(choice, settled, names, mean, count), groups
 
 
 def _weights(place: int, count: int, free: list[sp.Symbol]) -> Array:

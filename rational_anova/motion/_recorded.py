@@ -61,7 +61,7 @@ def recorded(
         noise_model=dict(zip(series.states, models, strict=True)),
         name=_name(choice, best), groups=groups,
         units={} if units is None else dict(units.columns),
-        explained=_explained(choice, settled), rows=len(choice.rows.X), grade=verdict.grade,
+        explained=_explained(series, choice, settled), rows=len(choice.rows.X), grade=verdict.grade,
         doubts=verdict.doubts, rivals=verdict.rivals, discrete=choice.discrete, seconds=seconds,
         candidates=len(choice.seen), provenance=provenance, data=series.runs,
     )  # fmt: skip
@@ -172,10 +172,9 @@ def _starts(series: Series, settled: Finished, covariance: Array, size: int) -> 
     return tuple(out)
 
 
-def _explained(choice: Choice, settled: Finished) -> dict[str, float]:
+def _explained(series: Series, choice: Choice, settled: Finished) -> dict[str, float]:
     X = choice.rows.X
     whole = np.nansum((X - np.nanmean(X, axis=0)) ** 2, axis=0)
     left = X - settled.trajectories.nodes[:, : X.shape[1]]
     shares = 1 - np.nansum(left**2, axis=0) / whole
-    names = [symbol.name for symbol in choice.states[: X.shape[1]]]
-    return dict(zip(names, shares.tolist(), strict=True))
+    return dict(zip(series.states, shares.tolist(), strict=True))

@@ -67,7 +67,8 @@ class Series:
     @property
     def groups(self) -> tuple[str, ...]:
         """All groups, in the order of the runs; none if numbers are the same for all."""
-        return tuple(dict.fromkeys(run.group for run in self.runs)) if self.by else ()
+        found = tuple(dict.fromkeys(run.group for run in self.runs)) if self.by else ()
+        return found if len(found) > 1 else ()
 
 
 def with_indicators(runs: Sequence[Run], groups: Sequence[str]) -> tuple[Run, ...]:
@@ -272,6 +273,6 @@ def _check_all(
         for k, name in enumerate(names):
             if np.nanmin(values[:, k]) == np.nanmax(values[:, k]):
                 raise ValueError(
-                    f"column {name!r} is constant, {values[0, k]:g}; it has no equation of motion, "
-                    "so leave it out"
+                    f"column {name!r} is constant, {np.nanmin(values[:, k]):g}; nothing can be "
+                    "learned of it, so leave it out"
                 )

@@ -173,6 +173,8 @@ class _Shooting:
     def __init__(self, system: System, rows: Rows, sigma: Array) -> None:
         self.system, self.rows, self.sigma = system, rows, sigma
         self.deviations = np.broadcast_to(sigma * rows.sizes, rows.X.shape)  # of each cell
+        self.spread = np.ones(len(system.states))  # in whose units slopes are too large or not
+        self.spread[: len(sigma)] = np.maximum(np.nanstd(rows.X, axis=0), sigma)
         self.measured = len(sigma)
         self.known = np.isfinite(rows.X)
         self.steps = 0
@@ -185,7 +187,7 @@ class _Shooting:
             return None
         with np.errstate(all="ignore"):
             ends, slopes = self._flow(theta, nodes[self.rows.begin])
-        if not (np.isfinite(ends).all() and np.abs(slopes).max(initial=0.0) < _WILD):
+        if not (np.isfinite(ends).all() and self._tame(slopes, np.r_[self.spread, np.abs(theta)])):
             return None
         left = np.where(self.known, self.rows.X - nodes[:, : self.measured], 0.0) / self.deviations
         gaps = ends - nodes[self.rows.begin + 1]
@@ -194,6 +196,11 @@ class _Shooting:
         with np.errstate(all="ignore"):
             gap = float(np.sqrt(np.mean((gaps / scale) ** 2)))
         return _Linear(theta, nodes, ends, slopes, float(np.sum(left**2)), gap)
+
+    def _tame(self, slopes: Array, units: Array) -> bool:
+        """Whether slopes of states are of a size that least squares can use, in any units."""
+        relative = np.abs(slopes) * units / self.spread[:, None]
+        return bool(relative.max(initial=0.0) < _WILD)
 
     def _needed(self, theta: Array, nodes: Array) -> int:
         """How many steps of the integrator a step from node to node needs."""
@@ -254,7 +261,8 @@ class _Shooting:
     def step(self, now: _Linear) -> _Step | None:
         """Changes of the numbers and of the nodes, by least squares; None if errors explode."""
         by, rest = self.condensed(now)
-        if not (np.abs(by).max() < _WILD and np.isfinite(rest).all()):
+        units = np.r_[np.tile(self.spread, len(self.rows.first)), np.abs(now.theta)]
+        if not (self._tame(by, units) and np.isfinite(rest).all()):
             return None
         scaled = by[:, : self.measured] / self.deviations[..., None]
         J = scaled[self.known]
@@ -289,8 +297,11 @@ class _Shooting:
         nodes = now.nodes + rest
         J = (by[:, : self.measured] / self.deviations[..., None])[self.known]
         left = np.where(self.known, self.rows.X - nodes[:, : self.measured], 0.0) / self.rows.sizes
-        covariance = np.linalg.pinv(J.T @ J) if J.size else np.empty((0, 0))
-        unknown = np.flatnonzero(np.linalg.norm(J, axis=0) == 0)
+        norms = np.linalg.norm(J, axis=0)
+        unknown = np.flatnonzero(norms == 0)
+        norms[unknown] = 1.0
+        inverse = np.linalg.pinv(J / norms) / norms[:, None] if J.size else np.empty((0, 0))
+        covariance = inverse @ inverse.T
         covariance[unknown, unknown] = np.inf
         return Trajectories(now.theta, nodes, np.sum(left**2, axis=0), counts, covariance)
 

@@ -60,10 +60,11 @@ def _integrated(system: System, theta: Array, x0: Array, t: Array, inputs: Input
     out[0] = x0
     if len(t) == 1 or not np.isfinite(rates(float(t[0]), x0)).all():
         return out
-    size = np.maximum(np.abs(x0), 1.0)
+    size = np.maximum(np.abs(x0), 1e-3 * float(np.abs(x0).max()) or 1.0)
+    far = _FAR * np.maximum(np.abs(x0), 1.0)
 
     def lost(time: float, x: Array) -> float:
-        return float(np.abs(x / size).max()) - _FAR
+        return float(np.abs(x / far).max()) - 1.0
 
     lost.terminal = True  # type: ignore[attr-defined]
     try:

@@ -43,7 +43,7 @@ class Named:
     @property
     def key(self) -> Key:
         """What it is made of."""
-        return tuple(frozenset(term.expression for term in side) for side in self.sides)
+        return tuple(frozenset(term.key for term in side) for side in self.sides)
 
 
 def named_systems(states: Sequence[sp.Symbol], terms: Sequence[Term], order: int) -> list[Named]:
@@ -56,6 +56,8 @@ def named_systems(states: Sequence[sp.Symbol], terms: Sequence[Term], order: int
     """
     known = {_plain(term): term for term in terms}
     wanted = [system for system in _systems() if len(system.sides) == len(states)]
+    if not wanted:
+        return []
     if order == 2:
         moving = frozenset([_STATES[1]])
         wanted = [system for system in wanted if system.key[0] == moving]
@@ -87,10 +89,6 @@ def _placed(
         yield tuple(known.get(_plain(term), term) for term in moved)
 
 
-def _unsigned(expression: sp.Expr) -> sp.Expr:
-    return -expression if expression.could_extract_minus_sign() else expression
-
-
 def _plain(term: Term) -> sp.Expr:
     """A term whose inner numbers have names of no term."""
     return term.expression.xreplace(dict(zip(term.inner, _PROBES, strict=False)))
@@ -108,4 +106,4 @@ def _systems() -> list[Named]:
 
 def _side(name: str, formula: str) -> tuple[Term, ...]:
     terms = read_formula(name, formula, _STATES).terms
-    return tuple(replace(t, expression=_unsigned(t.expression), price=_OUTSIDE) for t in terms)
+    return tuple(replace(t, expression=t.key, price=_OUTSIDE) for t in terms)

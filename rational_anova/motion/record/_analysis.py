@@ -13,7 +13,8 @@ from scipy.optimize import root
 from ..._core.least_squares import lstsq
 from ..._core.types import Array
 from ...symbols import program, snap
-from .._simulate import simulated
+from .._runs import input_at
+from .._simulate import Inputs, simulated
 from ._records import Conserved, FixedPoint, Start, kind_of
 
 if TYPE_CHECKING:
@@ -43,9 +44,15 @@ def forecast(
     place = dynamics.starts.index(start)
     if len(times) == 0 or times[0] < start.t[0]:
         raise ValueError(f"t must not be before the run begins, at {start.t[0]:g}")
-    grid = np.unique(np.r_[start.t[0], times])
+    if dynamics.discrete:
+        steps = times - start.t[0]
+        if (steps != np.round(steps)).any():
+            raise ValueError(f"t must be whole steps after {start.t[0]:g}, got {t!r}")
+        grid = start.t[0] + np.arange(steps[-1] + 1)
+    else:
+        grid = np.unique(np.r_[start.t[0], times])
     kept = np.searchsorted(grid, times)
-    held = dynamics._held(inputs, times)
+    held = _inputs(dynamics, start, dynamics._held(inputs, times))
     middle = simulated(dynamics.system, dynamics.theta, start.state, grid, held)[kept]
     rng = np.random.default_rng(seed)
     size, first = len(dynamics.states), place * len(dynamics.states)
@@ -65,6 +72,20 @@ def forecast(
     for k, name in enumerate(dynamics.states):
         columns |= {name: middle[:, k], f"{name} low": low[:, k], f"{name} high": high[:, k]}
     return pd.DataFrame(columns)
+
+
+def _inputs(dynamics: Dynamics, start: Start, ahead: Inputs) -> Inputs:
+    """Inputs as they were in a run up to its last row, and then as they are given."""
+    timed = dynamics.time in dynamics.inputs
+    if len(dynamics.inputs) == timed:
+        return ahead
+    if dynamics.data is None:
+        raise ValueError(
+            "a file does not hold the inputs of the runs; use simulate from "
+            f"dynamics.starts[...].last at t = {start.t[1]:g}"
+        )
+    run = next(run for run in dynamics.data if run.label == start.run)
+    return lambda time: input_at(run, np.array(time), timed) if time <= start.t[1] else ahead(time)
 
 
 def start_of(dynamics: Dynamics, run: str | None) -> Start:
@@ -117,7 +138,7 @@ def _root(dynamics: Dynamics, place: Array, inputs: Array) -> Array | None:
             return None
         found = root(change, place, jac=slopes, tol=1e-12)
         typical = np.abs(change(place)).max() + 1e-300
-        good = np.isfinite(found.x).all() and np.abs(change(found.x)).max() < 1e-9 * (1 + typical)
+        good = np.isfinite(found.x).all() and np.abs(change(found.x)).max() < 1e-9 * typical
     return found.x if good else None
 
 

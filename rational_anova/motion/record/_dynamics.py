@@ -143,9 +143,10 @@ class Dynamics:
         # how the errors of the numbers of one group go together is not known
         errors = [*(e for start in starts for e in start.stderr), *(p.stderr for p in parameters)]
         data = None if self.data is None else tuple(r for r in self.data if r.group == group)
+        rows = self.rows if data is None else sum(len(run.t) for run in data)
         return replace(
             self, equations=laws, parameters=parameters, covariance=np.diag(np.square(errors)),
-            starts=starts, groups=None, data=data,
+            starts=starts, groups=None, data=data, rows=rows,
         )  # fmt: skip
 
     def deviations(self, states: Array) -> Array:

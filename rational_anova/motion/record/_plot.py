@@ -27,7 +27,8 @@ _SHOWN_RUNS = 6
 
 def plot(dynamics: Dynamics) -> Figure:
     """Draw a row for each measured state, and the phase portrait where there are two states."""
-    portrait = len(dynamics.states) == 2 and not dynamics.discrete and not dynamics.inputs
+    alone = dynamics.groups is None  # groups have portraits of their own
+    portrait = len(dynamics.states) == 2 and alone and not (dynamics.discrete or dynamics.inputs)
     states = dynamics.measured
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(
@@ -51,7 +52,8 @@ def plot(dynamics: Dynamics) -> Figure:
 
 def _title(dynamics: Dynamics) -> str:
     lines = [f"{law.target} = {short(law.rounded(4))}" for law in dynamics.equations.values()]
-    return "\n".join([*lines, f"({dynamics.grade})"])
+    typical = "" if dynamics.groups is None else f"; typical of {dynamics.groups.column}"
+    return "\n".join([*lines, f"({dynamics.grade}{typical})"])
 
 
 def _curve(dynamics: Dynamics, start: Start, run: Run | None, t: Array) -> Array:
@@ -83,7 +85,10 @@ def _trajectories(ax: Axes, dynamics: Dynamics, state: int) -> None:
         t = _times(dynamics, start, run)
         ax.plot(t, _curve(dynamics, start, run, t)[:, state], color=colour, lw=1.4)
         if run is not None:
-            ax.plot(run.t, run.X[:, state], ".", color=colour, ms=3, alpha=0.6)
+            ax.plot(run.t, run.X[:, state], ".", color=colour, ms=3, alpha=0.6, label=run.label)
+    if state == 0 and len(dynamics.starts) > 1 and dynamics.data:
+        ax.legend(fontsize=7, markerscale=2, title=f"first {_SHOWN_RUNS} runs"
+                  if len(dynamics.starts) > _SHOWN_RUNS else None, title_fontsize=7)  # fmt: skip
 
 
 def _residuals(ax: Axes, dynamics: Dynamics, state: int) -> None:

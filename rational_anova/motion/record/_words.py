@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from ._dynamics import Dynamics
 
 _GRADES = {
-    Grade.ESTABLISHED: "Established: no rival of comparable weight, nothing left over but noise, "
-    "and the end of the runs is forecast from their beginning.",
+    Grade.ESTABLISHED: "Established: no rival of comparable weight, and no test speaks against it.",
     Grade.SEVERAL: "One of several: it fits the trajectories to the noise, but",
     Grade.INTERPOLATION: "Interpolation: it follows the rows, and may not hold beyond them.",
     Grade.NOTHING: "Nothing: no equation of motion was found in these rows.",

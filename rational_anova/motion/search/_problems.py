@@ -133,6 +133,8 @@ def _problem(
 def _rounding(x: Array) -> float:
     """Standard deviation of the rounding of a column, 0 if its values are not steps of a ruler."""
     values = np.unique(x[np.isfinite(x)])
+    if len(values) < 2:
+        return 0.0
     step = float(np.diff(values).min())
     steps = (values - values[0]) / step
     coarse = steps[-1] < _FINEST and np.abs(steps - np.round(steps)).max() < 1e-6

@@ -45,6 +45,12 @@ class Term:
     inner: tuple[sp.Symbol, ...] = ()
     starts: tuple[tuple[float, ...], ...] = ((),)
 
+    @property
+    def key(self) -> sp.Expr:
+        """What it is, whatever its sign, which belongs to the fitted number."""
+        signed = self.expression.could_extract_minus_sign()
+        return -self.expression if signed else self.expression
+
 
 def library(variables: Sequence[sp.Symbol], values: Array) -> list[Term]:
     """All terms in some variables that have values on the data.
