@@ -11,6 +11,8 @@ from ._reduced_table import ReducedTable
 from ._template import Data, Template
 from ._vocabulary import LINKS, Term, permitted
 
+_PAGES = 300.0  # operations of a formula that no one would read
+
 
 def adequate(pool: list[Candidate], found: list[Template], noise: float) -> bool:
     """Return whether some law is as good as the noise allows."""
@@ -97,8 +99,12 @@ def finished(
 
 
 def _padded(law: Template) -> bool:
-    """Whether an exact law may have numbers that it does not need."""
-    return law.error < EXACT and len(law.parameters) > FREE_NUMBERS
+    """Whether an exact law may have numbers that it does not need.
+
+    Of a formula that fills pages no number is taken out: sympy can take minutes to put in a zero.
+    """
+    exact = law.error < EXACT and len(law.parameters) > FREE_NUMBERS
+    return exact and law.complexity < _PAGES
 
 
 def constant(table: ReducedTable) -> Candidate:
