@@ -32,7 +32,7 @@ class Table:
         key: columns that tell runs apart; a run whose row is there is not repeated.
         fresh: forget what is there.
         study: what the experiment belongs to.
-        folder: of the file.
+        folder: of the file; `experiments/results` by default.
     """
 
     def __init__(
@@ -41,9 +41,9 @@ class Table:
         key: Sequence[str],
         fresh: bool = False,
         study: str = "discovery",
-        folder: Path = FOLDER,
+        folder: Path | None = None,
     ) -> None:
-        self.path = folder / f"{study}_{name}.csv"
+        self.path = (folder or FOLDER) / f"{study}_{name}.csv"
         self.key = tuple(key)
         self.rows: list[dict[str, str]] = []
         if self.path.exists() and not fresh:
