@@ -2,7 +2,7 @@
 
     python -m experiments.init_fit
 
-Writes experiments/results/init_fit.json; docs/units.md shows the table.
+Writes experiments/results/init_fit.json; docs/results/starts.md shows the table.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     python -m experiments.stability --part training    one part; the other stays as recorded
     python -m experiments.stability --smoke            a quick look
 
-Writes experiments/results/stability.json, from which docs/stability.md is filled.
+Writes experiments/results/stability.json, from which docs/results/stability.md is filled.
 """
 
 from __future__ import annotations

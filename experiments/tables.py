@@ -118,7 +118,7 @@ def filled(text: str) -> str:
 
 
 def main() -> None:
-    for page in DOCS.glob("*.md"):
+    for page in DOCS.rglob("*.md"):
         page.write_text(filled(page.read_text()))
 
 

@@ -1,4 +1,4 @@
-"""Tables of the training experiments, for docs/experiments.md."""
+"""Tables of the training experiments, for docs/results/training.md."""
 
 from __future__ import annotations
 

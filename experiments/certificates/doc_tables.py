@@ -1,4 +1,4 @@
-"""Tables of the experiments on certificates, for docs/certificates.md."""
+"""Tables of the experiments on certificates, for docs/results/certificates.md."""
 
 from __future__ import annotations
 

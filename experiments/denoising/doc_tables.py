@@ -1,4 +1,4 @@
-"""Tables of docs/denoising.md, made of the recorded runs."""
+"""Tables of docs/results/denoising.md, made of the recorded runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of docs/denoising.md: PSNR against parameters, and pictures.
+"""Figures of docs/results/denoising.md: PSNR against parameters, and pictures.
 
 The pictures need RAN_DATA and the weights that experiments.denoising.run keeps.
 

@@ -1,4 +1,4 @@
-"""Tables of the experiments on learning dynamics, for docs/dynamics.md."""
+"""Tables of the experiments on learning dynamics, for docs/results/learning_dynamics.md."""
 
 from __future__ import annotations
 

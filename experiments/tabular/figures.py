@@ -1,4 +1,4 @@
-"""Figures of docs/tabular.md: ranks, time, ratios by table, cost against rows, effects.
+"""Figures of docs/results/tabular.md: ranks, time, ratios by table, cost against rows, effects.
 
 python -m experiments.tabular.figures
 """

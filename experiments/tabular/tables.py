@@ -99,7 +99,7 @@ def tables() -> Iterator[Table]:
         raise FileNotFoundError(
             f"no table of contents at $RAN_DATA/tabular/manifest.csv (RAN_DATA is {root}); "
             "set RAN_DATA to a folder that holds the tables; the manifest lists name, file, task, "
-            "target and rows of each, docs/tabular.md says where each comes from"
+            "target and rows of each, docs/results/tabular.md says where each comes from"
         )
     for row in pd.read_csv(path).sort_values("rows").itertuples():
         yield Table(row.name, path.parent / row.file, row.task, row.target, row.rows)

@@ -1,4 +1,4 @@
-"""Tables of docs/vision.md: made of the recorded CSV, nothing else."""
+"""Tables of docs/results/vision.md: made of the recorded CSV, nothing else."""
 
 from __future__ import annotations
 

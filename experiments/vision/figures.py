@@ -1,4 +1,4 @@
-"""The figure of docs/vision.md: accuracy against parameters, a panel a set of images.
+"""The figure of docs/results/vision.md: accuracy against parameters, a panel a set of images.
 
 python -m experiments.vision.figures
 """

@@ -1,4 +1,4 @@
-"""Tables of docs/transformers.md, from what is recorded."""
+"""Tables of docs/results/transformers.md, from what is recorded."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def _read(path: Path) -> Any:
     if found.kind == "estimator":
         raise ValueError(
             f"{path} holds an estimator for tables, whose inputs may be categories and gaps; its "
-            "proofs are monotone_ and prove_monotone(), see docs/tabular.md"
+            "proofs are monotone_ and prove_monotone(), see docs/guides/tabular.md"
         )
     if found.kind not in ("network", "law"):
         raise ValueError(f"{path} holds a {found.kind}; bounds are proved of networks and laws")

@@ -1,4 +1,4 @@
-"""The numbers that decide on a claim are those that docs/measurements.md states."""
+"""The numbers that decide on a claim are those that the docs state."""
 
 from pathlib import Path
 
@@ -10,7 +10,8 @@ from rational_anova.discovery.claims import _beyond, _noise, _outliers, _tests, 
 from rational_anova.discovery.fitting import _descent, _fit
 
 ROOT = Path(__file__).parents[2]
-PAGE = " ".join((ROOT / "docs" / "measurements.md").read_text().split())
+PAGES = ("guides/measurements.md", "concepts/grades.md")
+PAGE = " ".join(" ".join((ROOT / "docs" / page).read_text() for page in PAGES).split())
 LEVELS = _weigh.PRIOR
 STATED = [
     f"not better than that of a mean by {at.OVER_CHANCE:g}",
@@ -53,6 +54,6 @@ def test_fractions_that_the_docs_put_into_words():
     assert (at.STABLE, _tests._LEFT_OUT, _tests.VAGUE, _beyond._OUTSIDE) == (0.75, 0.2, 0.3, 0.25)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/measurements.md", "docs/discovery.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/guides/measurements.md", "docs/guides/discovery.md"])
 def test_docs_state_how_many_laws_have_a_name(page):
     assert str(len(catalogue())) in (ROOT / page).read_text()

@@ -42,7 +42,7 @@ def test_fifty_blocks_train_for_200_steps():
 
 
 def test_without_the_gate_a_perturbed_stack_overflows():
-    """What the paper says, once the start is not exactly the identity (see docs/stability.md)."""
+    """What the paper says, once the start is not exactly the identity (see docs/results/stability.md)."""
     h = torch.randn(64, FEATURES)
     assert stack(100, 0, noise=0.1)(h).isfinite().all()
     assert not stack(100, 0, noise=0.1, gate=None)(h).isfinite().all()
