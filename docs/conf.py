@@ -6,11 +6,7 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 sys.path[:0] = [str(DOCS.parent), str(DOCS / "_extensions")]
 
-from jupyter_client.connect import ConnectionFileMixin  # noqa: E402
-
 import rational_anova  # noqa: E402
-
-ConnectionFileMixin.transport.default_value = "ipc"  # notebooks open no port
 
 project = "rational-anova"
 author = "the authors of rational-anova"
@@ -35,6 +31,7 @@ exclude_patterns = [
 ]
 source_suffix = {".md": "myst-nb", ".rst": "restructuredtext"}
 templates_path = ["_templates"]
+smartquotes = False
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", ".*")]  # types of signatures; links in pages are checked by MyST
 suppress_warnings = ["config.cache", "misc.highlighting_failure"]
@@ -45,6 +42,7 @@ myst_heading_anchors = 4
 
 # Notebooks: run once, kept in a cache, run again only where their code has changed.
 nb_execution_mode = "cache"
+nb_execution_in_temp = True
 nb_execution_cache_path = str(DOCS.parent / "build" / "docs" / "notebooks")
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
@@ -67,7 +65,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1000,
     "write_computation_times": False,
     "remove_config_comments": True,
-    "image_scrapers": ("matplotlib",),
+    "image_scrapers": ("gallery_style.taken",),
     "reset_modules": ("gallery_style.plain",),
     "capture_repr": (),
     "copyfile_regex": "",
@@ -77,7 +75,7 @@ sphinx_gallery_conf = {
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autodoc_class_signature = "mixed"
-python_maximum_signature_line_length = 88
+python_maximum_signature_line_length = 1000
 python_use_unqualified_type_names = True
 add_module_names = False
 toc_object_entries = False
@@ -93,7 +91,7 @@ html_copy_source = False
 html_theme_options = {
     "logo": {"text": "rational-anova"},
     "navbar_align": "left",
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 6,
     "navbar_end": ["theme-switcher"],
     "show_prev_next": True,
     "secondary_sidebar_items": ["page-toc"],

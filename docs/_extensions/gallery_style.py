@@ -1,14 +1,16 @@
-"""How figures of the gallery look; called before each script."""
+"""How figures of the gallery look, and how they are taken from the scripts."""
 
+from pathlib import Path
 from typing import Any
 
 
 def plain(gallery_conf: dict[str, Any], name: str) -> None:
-    """Begin each example with the same style, and with the numbers of chance at the same place."""
+    """Begin each example with the same style, and with the same random numbers."""
     import matplotlib.pyplot as plt
     import numpy as np
     import torch
 
+    plt.close("all")
     plt.rcdefaults()
     plt.rcParams.update(
         {
@@ -26,3 +28,22 @@ def plain(gallery_conf: dict[str, Any], name: str) -> None:
     )
     np.random.seed(0)
     torch.manual_seed(0)
+
+
+def taken(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
+    """Save the figures of pyplot, and the one that a script calls `figure`."""
+    import matplotlib.pyplot as plt
+    from sphinx_gallery.scrapers import figure_rst
+
+    names = block_vars["example_globals"]
+    found = [plt.figure(number) for number in plt.get_fignums()]
+    own = names.pop("figure", None)
+    if own is not None and own not in found:
+        found.append(own)
+    paths = []
+    for figure in found:
+        path = Path(next(block_vars["image_path_iterator"]))
+        figure.savefig(path, dpi=110, bbox_inches="tight")
+        paths.append(str(path))
+    plt.close("all")
+    return figure_rst(paths, gallery_conf["src_dir"])
