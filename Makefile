@@ -4,6 +4,9 @@
 # make sanitize   the C kernels under AddressSanitizer and UBSan
 # make fuzz   20,000 mutations of each kind of file, exports on hostile rows, kills,
 #             full disks: an hour or more
+# make wheel   wheel and sdist in dist/, tried in an empty environment without a compiler
+# make lowest   the quick tests with the lowest versions of dependencies that pyproject.toml admits
+# make types   a user's file under mypy and pyright, with the types that the package ships
 # make bench   speed and memory as ratios to GELU, the MLP and the peers: half an hour, idle machine
 # make experiments   run again what the docs report: hours; recorded rows are kept (delete their file)
 
@@ -19,7 +22,7 @@ ifneq ($(wildcard ../shared/data),)
 export RAN_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test check sanitize fuzz bench experiments clean
+.PHONY: demo test check sanitize fuzz wheel lowest types bench experiments clean
 
 demo: $(READY)
 	$(BIN)/ran demo
@@ -37,6 +40,33 @@ check: $(READY)
 
 sanitize: $(READY)
 	$(BIN)/python tests/kernels/sanitize.py build
+
+# The path has no compiler, the folder no code: what runs is what was installed.
+wheel: $(READY)
+	$(BIN)/python -m pip install --quiet build
+	rm -rf dist build/wheel && mkdir -p build/wheel/try
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m venv build/wheel/env
+	build/wheel/env/bin/python -m pip install --quiet --constraint constraints.txt dist/*.whl
+	build/wheel/env/bin/python tests/release/sizes.py
+	cp tests/release/smoke.py build/wheel/try
+	cd build/wheel/try && env -i HOME=$(abspath build/wheel) PATH=$(abspath build/wheel/env/bin) python smoke.py
+	build/wheel/env/bin/python -m pip uninstall --quiet --yes rational-anova
+	build/wheel/env/bin/python -m pip install --quiet --constraint constraints.txt dist/*.tar.gz
+	cd build/wheel/try && env -i HOME=$(abspath build/wheel) PATH=$(abspath build/wheel/env/bin) python smoke.py
+
+# torch is the one of constraints.txt: older builds for the processor alone are not to be had everywhere.
+lowest: $(READY)
+	rm -rf build/lowest && $(BIN)/python -m venv build/lowest
+	build/lowest/bin/python -m pip install --quiet --constraint constraints.txt \
+		--constraint tests/release/lowest.txt --editable . pytest hypothesis
+	OMP_NUM_THREADS=1 build/lowest/bin/python -m pytest -q -m "not slow" -p no:cacheprovider \
+		tests/_core tests/symbols tests/tables tests/topology tests/units tests/proofs tests/discovery tests/tabular
+
+types: $(READY)
+	$(BIN)/python -m pip install --quiet pyright
+	$(BIN)/mypy --config-file= --strict tests/release/typed_user.py
+	$(BIN)/pyright --pythonpath $(BIN)/python tests/release/typed_user.py
 
 # DuckDB and PostgreSQL (RAN_POSTGRES, a connection string) take part if they are there.
 fuzz: $(READY)

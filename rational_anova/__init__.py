@@ -4,7 +4,7 @@ from typing import Any
 
 import lazy_loader as _lazy
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # `__init__.pyi` lists the public names, for editors and type checkers too. Each is imported when it
 # is first used: torch, sympy, pandas and scikit-learn are slow to import, and few need them all.
