@@ -13,7 +13,15 @@ _load, _, __all__ = _lazy.attach_stub(__name__, __file__)
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return _load(name)
+        try:
+            return _load(name)
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.split(".")[0] == __name__:
+                raise
+            raise ImportError(
+                f"ra.{name} needs {error.name}, which is not installed; `pip install "
+                f"rational-anova` brings it along, or install it alone"
+            ) from error
     from difflib import get_close_matches
 
     near = get_close_matches(name, __all__, 1)

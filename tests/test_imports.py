@@ -51,9 +51,40 @@ def test_what_is_imported_when():
     )
     alone, unit, networks, training, everything = found
     assert alone == set()
-    assert unit == networks == {"torch", "numpy"}
-    assert training == {"torch", "numpy", "joblib"}
+    assert unit == networks == training == {"torch", "numpy"}
     assert not everything & {"matplotlib", "PIL", "torch._dynamo", "typer"}
+
+
+def test_units_networks_and_training_need_little():
+    """What docs/start/install.md names for those who want no laws and no models of tables."""
+    result = subprocess.run(
+        [sys.executable, "-c", LITTLE], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+
+
+LITTLE = """
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name in MISSING:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+MISSING = {"scipy", "mpmath", "matplotlib", "PIL", "joblib", "sklearn", "rich",
+           "typer", "threadpoolctl"}
+sys.meta_path.insert(0, Missing())
+import torch
+import rational_anova as ra
+net = ra.RAN(3, topology="all")
+ra.fit(net, (torch.randn(50, 3), torch.randn(50)), epochs=2, optimizer="adam")
+ra.replace_activations_(torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.GELU()))
+try:
+    ra.RANRegressor
+except ImportError as error:
+    assert "ra.RANRegressor needs " in str(error), error
+    assert "pip install" in str(error), error
+else:
+    raise AssertionError("an estimator without scikit-learn")
+"""
 
 
 def test_a_command_says_what_it_is_without_torch():

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import joblib
 import torch
 from torch import nn
 
@@ -227,6 +226,8 @@ def sweep(
             a checkpoint each trial has a file of its own, the name with its number behind. A
             callback that returns True ends the trial it is called in.
     """
+    import joblib  # here, so that training needs torch, numpy and safetensors alone
+
     in_this_process(Settings.of(settings), n_jobs)
     tried = combinations(grid)
     jobs = (

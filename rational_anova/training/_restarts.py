@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-import joblib
 import torch
 from torch import nn
 
@@ -61,6 +60,8 @@ def best_of(
                 break
         seeds = seeds[: len(results)]
     else:
+        import joblib
+
         results = joblib.Parallel(n_jobs=n_jobs)(
             joblib.delayed(_one)(each, data, validation, own) for each, own in jobs
         )

@@ -30,6 +30,6 @@ def networks() -> None:
     unit: torch.nn.Module = ra.Rational1d(8, degrees=(3, 2), base="gelu")
     net = ra.RAN(3, 1, topology=ra.Topology.random(3, size=1, seed=0))
     history: ra.History = ra.fit(net, (torch.rand(50, 3), torch.rand(50)), epochs=2)
-    losses: list[float] = [record.training_loss for record in history.records]
+    losses: list[float] = [record.loss for record in history.records]
     certificate: ra.Certificate = ra.certify(net, box=[(-1, 1)] * 3)
     bound: float = certificate.lipschitz
