@@ -69,7 +69,7 @@ class Missing:
     def find_spec(self, name, path=None, target=None):
         if name in MISSING:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-MISSING = {"scipy", "mpmath", "matplotlib", "PIL", "joblib", "sklearn", "rich",
+MISSING = {"scipy", "matplotlib", "PIL", "joblib", "sklearn", "rich",
            "typer", "threadpoolctl"}
 sys.meta_path.insert(0, Missing())
 import torch
