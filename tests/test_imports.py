@@ -65,10 +65,12 @@ def test_units_networks_and_training_need_little():
 
 LITTLE = """
 import sys
+from importlib.machinery import ModuleSpec as spec_from_loader
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name in MISSING:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return spec_from_loader(name, self) if name in MISSING else None
+    def create_module(self, spec):
+        raise ModuleNotFoundError(f"No module named {spec.name!r}", name=spec.name)
 MISSING = {"scipy", "matplotlib", "PIL", "joblib", "sklearn", "rich",
            "typer", "threadpoolctl"}
 sys.meta_path.insert(0, Missing())
