@@ -78,7 +78,9 @@ import torch
 import rational_anova as ra
 net = ra.RAN(3, topology="all")
 ra.fit(net, (torch.randn(50, 3), torch.randn(50)), epochs=2, optimizer="adam")
-layers = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.GELU())
+layers = torch.nn.Sequential(
+    torch.nn.Linear(3, 4), torch.nn.GELU(), torch.nn.Linear(4, 1)
+)
 ra.replace_activations_(layers, where="1")
 try:
     ra.RANRegressor
