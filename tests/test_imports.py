@@ -70,6 +70,9 @@ class Missing:
     def find_spec(self, name, path=None, target=None):
         return spec_from_loader(name, self) if name in MISSING else None
     def create_module(self, spec):
+        return None
+    def exec_module(self, module):
+        spec = module.__spec__
         raise ModuleNotFoundError(f"No module named {spec.name!r}", name=spec.name)
 MISSING = {"scipy", "matplotlib", "PIL", "joblib", "sklearn", "rich",
            "typer", "threadpoolctl"}
