@@ -1,9 +1,11 @@
 """The site: `make docs` builds it, without a network, into build/docs/html."""
 
+import os
 import sys
 from pathlib import Path
 
 DOCS = Path(__file__).parent
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # `ran`
 sys.path[:0] = [str(DOCS.parent), str(DOCS / "_extensions")]
 
 import rational_anova  # noqa: E402
