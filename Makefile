@@ -36,9 +36,9 @@ check: $(READY)
 	$(BIN)/clang-format --dry-run --Werror $(C_SOURCES)
 	$(BIN)/mypy
 
-# Without a network; warnings are errors. Python's own warnings are those of peers, and stay out of the pages.
+# Without a network; warnings are errors.
 docs: $(BIN)/sphinx-build
-	PYTHONWARNINGS=ignore OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/sphinx-build -q -W --keep-going \
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/sphinx-build -q -W --keep-going \
 	    -d build/docs/doctrees docs build/docs/html
 	$(BIN)/python docs/_extensions/check_site.py build/docs/html
 

@@ -50,7 +50,7 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_execution_show_tb = True
 nb_merge_streams = True
-nb_output_stderr = "show"
+nb_output_stderr = "remove"  # progress bars of others; what fails, fails the build
 
 # The gallery: scripts that run in this process; those that have not changed are left alone.
 sphinx_gallery_conf = {

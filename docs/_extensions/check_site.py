@@ -1,4 +1,4 @@
-"""Check the built site: nothing is fetched from elsewhere, links inside it lead somewhere, search works.
+"""Check the built site: nothing is fetched from elsewhere, links lead somewhere, search works.
 
 python docs/_extensions/check_site.py build/docs/html
 """
@@ -21,7 +21,15 @@ _FETCHED = {
     "object": ("data",),
     "embed": ("src",),
 }
-_LINKS = {"stylesheet", "preload", "icon", "prefetch", "modulepreload", "preconnect", "dns-prefetch"}
+_LINKS = {
+    "stylesheet",
+    "preload",
+    "icon",
+    "prefetch",
+    "modulepreload",
+    "preconnect",
+    "dns-prefetch",
+}
 _FOREIGN = re.compile(r"^\s*(?:https?:)?//", re.I)
 _IN_STYLES = re.compile(r"(?:url\(|@import)\s*['\"]?\s*((?:https?:)?//[^'\")\s]+)", re.I)
 

@@ -2,7 +2,8 @@
 A gas that is not ideal
 =======================
 
-What is known is written down, what is not is a hole: the attraction ``f(V)`` between molecules of a gas.
+What is known is written down, what is not is a hole: the attraction ``f(V)`` between molecules of
+a gas.
 """
 
 import matplotlib.pyplot as plt
