@@ -5,7 +5,7 @@ from typing import Any
 
 
 def plain(gallery_conf: dict[str, Any], name: str) -> None:
-    """Begin each example with the same style, and with the random numbers of torch at the same place."""
+    """Begin each example with the same style, and with torch's random numbers at one place."""
     import matplotlib.pyplot as plt
     import torch
 
