@@ -50,6 +50,11 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_execution_show_tb = True
 nb_merge_streams = True
+# Settings of IPython are ours and not the reader's; the kernel is told not to speak of its port.
+_PROFILE = DOCS.parent / "build" / "docs" / "ipython" / "profile_default"
+_PROFILE.mkdir(parents=True, exist_ok=True)
+(_PROFILE / "ipython_kernel_config.py").write_text('c.IPKernelApp.log_level = "ERROR"\n')
+os.environ["IPYTHONDIR"] = str(_PROFILE.parent)
 nb_output_stderr = "remove"  # progress bars of others; what fails, fails the build
 
 # The gallery: scripts that run in this process; those that have not changed are left alone.

@@ -3,6 +3,7 @@
 Notebooks (`code-cell`) and the gallery run when the site is built, and not here.
 """
 
+import importlib
 import inspect
 import re
 import sys
@@ -96,10 +97,51 @@ def test_every_public_name_has_its_place_in_the_reference():
     assert public <= words, public - words
 
 
-def test_parameters_of_the_reference_are_in_groups(monkeypatch):
+@pytest.fixture
+def extension(monkeypatch):
+    """Return a module of the site by name, forgotten after the test."""
     monkeypatch.syspath_prepend(DOCS / "_extensions")
-    groups = __import__("parameter_groups").GROUPS
+    before = set(sys.modules)
+    yield importlib.import_module
+    for each in set(sys.modules) - before:
+        if "_extensions" in str(getattr(sys.modules[each], "__file__", "")):
+            del sys.modules[each]
+
+
+def test_parameters_of_the_reference_are_in_groups(extension):
+    groups = extension("parameter_groups").GROUPS
     for function, headings in groups.items():
         listed = [each for names in headings.values() for each in names.split()]
         assert sorted(listed) == sorted(inspect.signature(getattr(ra, function)).parameters)
-    sys.modules.pop("parameter_groups")
+
+
+@pytest.mark.parametrize(
+    ("piece", "fetched"),
+    [
+        ('<script src="https://cdn.example/x.js"></script>', ["https://cdn.example/x.js"]),
+        ('<link rel="stylesheet" href="//fonts.example/a.css">', ["//fonts.example/a.css"]),
+        ("<style>@import 'https://x.example/b.css'</style>", ["https://x.example/b.css"]),
+        ('<p style="background: url(http://x.example/c.png)">', ["http://x.example/c.png"]),
+        ('<img src="_images/own.png"><a href="https://x.example">a link</a>', []),
+    ],
+)
+def test_what_a_page_fetches_from_other_hosts_is_seen(extension, piece, fetched):
+    site = extension("check_site")
+    assert site.foreign(site.read(f"<html>{piece}</html>")) == fetched
+
+
+def test_dead_links_in_the_site_are_seen(extension, tmp_path):
+    (tmp_path / "a.html").write_text('<p id="x"><a href="b.html">b</a><a href="#y">y</a>')
+    found = "\n".join(extension("check_site").findings(tmp_path))
+    assert "b.html, which is not there" in found
+    assert "#y, whose place is not there" in found
+    assert "no index to search in" in found
+
+
+def test_docstrings_become_marked_up_text(extension):
+    written = extension("docstrings").written
+    doc = "Fit `x`s with a*b.\n\nArgs:\n    data: rows, or\n        a table.\n\nReturns:\n    It."
+    text = written(doc, "anything", inspect.signature(lambda data=1: None))
+    assert "Fit ``x``\\ s with a\\*b." in text
+    assert "``data`` : ``= 1``\n    rows, or\n    a table." in text
+    assert ".. rubric:: Returns\n\nIt." in text
