@@ -85,7 +85,7 @@ autodoc_class_signature = "mixed"
 python_maximum_signature_line_length = 1000
 python_use_unqualified_type_names = True
 add_module_names = False
-toc_object_entries = False
+toc_object_entries_show_parents = "hide"
 
 # Look. Nothing is fetched from other hosts: fonts are the reader's, formulas are MathML.
 html_theme = "pydata_sphinx_theme"
