@@ -39,7 +39,6 @@ nitpick_ignore_regex = [("py:.*", ".*")]  # types of signatures; links in pages 
 suppress_warnings = [
     "config.cache",
     "misc.highlighting_failure",
-    "toc.empty_glob",  # the guides leave a place for pages that are not there yet
 ]
 
 # Pages: Markdown, with anchors of headings that links are checked against.
