@@ -1,6 +1,7 @@
 # make demo    set up, and find a law of physics in a table
 # make test    set up, then lint, types and all tests (what CI runs)
 # make check   lint and types only
+# make docs    the site, in build/docs/html: minutes at first, then only what has changed
 # make sanitize   the C kernels under AddressSanitizer and UBSan
 # make fuzz   20,000 mutations of each kind of file, exports on hostile rows, kills,
 #             full disks: an hour or more
@@ -22,7 +23,7 @@ ifneq ($(wildcard ../shared/data),)
 export RAN_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test check sanitize fuzz wheel lowest types bench experiments clean
+.PHONY: demo test check docs sanitize fuzz wheel lowest types bench experiments clean
 
 demo: $(READY)
 	$(BIN)/ran demo
@@ -37,6 +38,16 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror $(C_SOURCES)
 	$(BIN)/mypy
+
+# Without a network; warnings are errors.
+docs: $(BIN)/sphinx-build
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/sphinx-build -q -W --keep-going \
+	    -d build/docs/doctrees docs build/docs/html
+	$(BIN)/python docs/_extensions/check_site.py build/docs/html
+
+$(BIN)/sphinx-build: $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	touch $@
 
 sanitize: $(READY)
 	$(BIN)/python tests/kernels/sanitize.py build

@@ -1,4 +1,4 @@
-"""The tables of docs/results/speed.md, from benchmarks/results/; experiments/tables.py fills them."""
+"""The tables of docs/results/speed.md, from benchmarks/results/; experiments/tables.py fills it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
 """The site: `make docs` builds it, without a network, into build/docs/html."""
 
+import os
 import sys
 from pathlib import Path
 
 DOCS = Path(__file__).parent
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # `ran`
 sys.path[:0] = [str(DOCS.parent), str(DOCS / "_extensions")]
 
 import rational_anova  # noqa: E402
@@ -34,7 +36,10 @@ templates_path = ["_templates"]
 smartquotes = False
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", ".*")]  # types of signatures; links in pages are checked by MyST
-suppress_warnings = ["config.cache", "misc.highlighting_failure"]
+suppress_warnings = [
+    "config.cache",
+    "misc.highlighting_failure",
+]
 
 # Pages: Markdown, with anchors of headings that links are checked against.
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
@@ -48,7 +53,12 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_execution_show_tb = True
 nb_merge_streams = True
-nb_output_stderr = "show"
+# Settings of IPython are ours and not the reader's; the kernel is told not to speak of its port.
+_PROFILE = DOCS.parent / "build" / "docs" / "ipython" / "profile_default"
+_PROFILE.mkdir(parents=True, exist_ok=True)
+(_PROFILE / "ipython_kernel_config.py").write_text('c.IPKernelApp.log_level = "ERROR"\n')
+os.environ["IPYTHONDIR"] = str(_PROFILE.parent)
+nb_output_stderr = "remove"  # progress bars of others; what fails, fails the build
 
 # The gallery: scripts that run in this process; those that have not changed are left alone.
 sphinx_gallery_conf = {
@@ -78,7 +88,7 @@ autodoc_class_signature = "mixed"
 python_maximum_signature_line_length = 1000
 python_use_unqualified_type_names = True
 add_module_names = False
-toc_object_entries = False
+toc_object_entries_show_parents = "hide"
 
 # Look. Nothing is fetched from other hosts: fonts are the reader's, formulas are MathML.
 html_theme = "pydata_sphinx_theme"

@@ -5,14 +5,18 @@ Attributes, Returns, Raises, Shape and Example. Parameters get their types and d
 signature, and stand in the groups of `parameter_groups`.
 """
 
+from __future__ import annotations
+
 import inspect
 import re
 from collections.abc import Iterator
 from textwrap import dedent, indent
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parameter_groups import GROUPS
-from sphinx.application import Sphinx
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 _SECTION = re.compile(r"(Args|Attributes|Returns|Yields|Raises|Example|Examples|Shape|Note):(.*)")
 _ENTRY = re.compile(r"(\*{0,2}\w[\w*, ]*): (.*)")

@@ -5,9 +5,8 @@ from typing import Any
 
 
 def plain(gallery_conf: dict[str, Any], name: str) -> None:
-    """Begin each example with the same style, and with the same random numbers."""
+    """Begin each example with the same style, and with torch's random numbers at one place."""
     import matplotlib.pyplot as plt
-    import numpy as np
     import torch
 
     plt.close("all")
@@ -26,7 +25,6 @@ def plain(gallery_conf: dict[str, Any], name: str) -> None:
             "figure.constrained_layout.use": True,
         }
     )
-    np.random.seed(0)
     torch.manual_seed(0)
 
 

@@ -2,8 +2,8 @@
 Counts scatter like counts
 ==========================
 
-Radioactive decay over a background. The noise model is compared with others and chosen by the rows: here
-the scatter of counts, which grows with their root.
+Radioactive decay over a background. The noise model is compared with others and chosen by the
+rows: here the scatter of counts, which grows with their root.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Errors in the input
 ===================
 
-Where x is measured with an error, plain least squares makes a law too flat. ``x_sigma`` measures distances in
-both directions.
+Where x is measured with an error, plain least squares makes a law too flat. ``x_sigma`` measures
+distances in both directions.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 Two experiments, one law
 ========================
 
-Reaction rates of cells treated with puromycin and of untreated ones (the data set of R). The evidence says
-which number both share: the Michaelis constant, while the largest rate is each one's own.
+Reaction rates of cells treated with puromycin and of untreated ones (the data set of R). The
+evidence says which number both share: the Michaelis constant, while the largest rate is each
+one's own.
 """
 
 import matplotlib.pyplot as plt

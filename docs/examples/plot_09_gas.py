@@ -2,7 +2,8 @@
 A gas that is not ideal
 =======================
 
-What is known is written down, what is not is a hole: the attraction ``f(V)`` between molecules of a gas.
+What is known is written down, what is not is a hole: the attraction ``f(V)`` between molecules of
+a gas.
 """
 
 import matplotlib.pyplot as plt
@@ -15,9 +16,12 @@ T, V = rng.uniform(280, 450, 60), rng.uniform(0.2, 2, 60)
 P = 0.083145 * T / (V - 0.0427) - 3.64 / V**2 + rng.normal(0, 0.2, 60)
 
 law = ra.discover(
-    {"T": T, "V": V}, P, target="P", constants={"R": 0.083145}, template="R*T/(V - b) - f(V)"
-)
+    {"T": T, "V": V}, P, target="P", constants={"R": 0.083145}, time_limit=30,
+    template="R*T/(V - b) - f(V)", limits={"V=oo": 0.0}, shape={"T": "rising", "P": "positive"},
+)  # fmt: skip
 print(law)
+print(law.provenance["known"])
+assert law.equals("R*T/(V - b) - a/V**2")
 
 grid = np.geomspace(0.12, 2, 200)
 for t in (280, 320, 360, 400, 440):

@@ -20,7 +20,9 @@ for name in names:
         continue
     numbers = {sp.Symbol(n): 1.5 if n in ("n", "c", "m") else 1.0 for n in form.parameters}
     x = sp.Symbol("x")
-    curve = sp.lambdify(x, sp.sympify(str(form.formula)).subs({s.name: v for s, v in numbers.items()}))
+    curve = sp.lambdify(
+        x, sp.sympify(str(form.formula)).subs({s.name: v for s, v in numbers.items()})
+    )
     plt.plot(grid, curve(grid) * np.ones_like(grid), label=f"{form.name}: {form.formula}")
 plt.legend(fontsize=8)
 plt.xlabel("x, all numbers set to one")

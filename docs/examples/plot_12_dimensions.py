@@ -2,7 +2,8 @@
 Units find the group
 ====================
 
-The period of a pendulum by its length and by gravity. Units leave one product; the search finds the factor.
+The period of a pendulum by its length and by gravity. Units leave one product; the search finds
+the factor.
 """
 
 import matplotlib.pyplot as plt
@@ -14,9 +15,7 @@ rng = np.random.default_rng(6)
 length, g = rng.uniform(0.1, 3, 40), rng.choice([1.62, 3.72, 9.81], 40)
 T = 2 * np.pi * np.sqrt(length / g) * (1 + rng.normal(0, 0.005, 40))
 
-law = ra.discover(
-    {"L": length, "g": g}, T, target="T", units={"L": "m", "g": "m/s^2", "T": "s"}
-)
+law = ra.discover({"L": length, "g": g}, T, target="T", units={"L": "m", "g": "m/s^2", "T": "s"})
 print(law)
 
 for colour, (place, gravity) in enumerate([("Moon", 1.62), ("Mars", 3.72), ("Earth", 9.81)]):

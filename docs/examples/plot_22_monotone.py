@@ -2,7 +2,8 @@
 An effect that may only rise
 ============================
 
-``monotone`` holds for every number, not for a sample of them: the slope is proved to be no less than zero.
+``monotone`` holds for every number, not for a sample of them: the slope is proved to be no less
+than zero.
 """
 
 import matplotlib.pyplot as plt

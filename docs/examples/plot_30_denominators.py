@@ -2,7 +2,8 @@
 Six denominators
 ================
 
-A unit is a quotient p/d; the denominator decides how it behaves far out. The same coefficients in all six.
+A unit is a quotient p/d; the denominator decides how it behaves far out. The same coefficients in
+all six.
 """
 
 import matplotlib.pyplot as plt

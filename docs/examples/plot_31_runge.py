@@ -2,7 +2,8 @@
 Runge's function, and its poles
 ===============================
 
-1/(1 + 25 x²) is where polynomials fail. One unit is exact, inside and outside, and knows the poles ±0.2i.
+1/(1 + 25 x²) is where polynomials fail. One unit is exact, inside and outside, and knows the
+poles ±0.2i.
 """
 
 import matplotlib.pyplot as plt

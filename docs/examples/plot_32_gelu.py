@@ -2,7 +2,8 @@
 It starts as GELU, and learns
 =============================
 
-Eight units replace GELU in a small network: at first nothing changes, then each takes a shape of its own.
+Eight units replace GELU in a small network: at first nothing changes, then each takes a shape of
+its own.
 """
 
 import matplotlib.pyplot as plt

@@ -13,7 +13,9 @@ import rational_anova as ra
 axis = torch.linspace(-4, 4, 60, dtype=torch.float64)
 grid = torch.cartesian_prod(axis, axis)
 z = 1 / (1 + (grid**2).sum(1))
-net = ra.RAN(2, topology="all", degrees=(0, 2), denominator="sos", base="zero", gate=None, noise=0.1)
+net = ra.RAN(
+    2, topology="all", degrees=(0, 2), denominator="sos", base="zero", gate=None, noise=0.1
+)
 history = ra.fit(net.double(), (grid, z), optimizer="lm", restarts=6)
 print(history.training_loss)
 

@@ -2,7 +2,8 @@
 A needle in a haystack
 ======================
 
-One product among 435 possible pairs: main effects are fitted first, and what they leave over shows it.
+One product among 435 possible pairs: main effects are fitted first, and what they leave over
+shows it.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,8 @@
 Fewer terms, step by step
 =========================
 
-A group lasso on terms: as the penalty rises, pairs vanish, exactly. The path shows what each step costs.
+A group lasso on terms: as the penalty rises, pairs vanish, exactly. The path shows what each step
+costs.
 """
 
 import torch

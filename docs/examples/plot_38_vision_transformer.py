@@ -25,7 +25,7 @@ digits = load_digits()
 images = torch.tensor(digits.images, dtype=torch.float32)[:, None] / 8 - 1
 labels = torch.tensor(digits.target)
 optimizer = torch.optim.AdamW(ra.parameter_groups(model, 3e-3, gate_rate=10.0))
-for step in range(80):
+for _ in range(80):
     rows = torch.randint(0, 1500, (64,))
     loss = model(pixel_values=images[rows], labels=labels[rows]).loss
     optimizer.zero_grad()

@@ -1,4 +1,4 @@
-"""The tables of docs/guides/files.md and docs/guides/tabular_export.md, from what the attacks have recorded."""
+"""The tables of the guides `files` and `tabular_export`, from what the attacks have recorded."""
 
 from __future__ import annotations
 

@@ -40,27 +40,28 @@ def test_each_chapter_has_four_laws():
     )
 
 
-def same_but_for_a_factor(law, other):
-    """Whether two laws agree at some points, with columns in some order, up to a factor."""
-    size = len(law.names)
-    if len(other.names) != size:
-        return False
-    ours = law(POINTS[:, :size])
-    for order in itertools.permutations(range(size)):
-        with np.errstate(all="ignore"):
-            ratio = other(POINTS[:, list(order)]) / ours
-        if np.isfinite(ratio).all() and np.allclose(ratio, ratio[0], rtol=1e-9):
-            return True
-    return False
+def in_every_order(law):
+    """Return the law's values at the points, a row for each order of the columns."""
+    orders = list(itertools.permutations(range(len(law.names))))
+    points = np.concatenate([POINTS[:, list(order)] for order in orders])
+    with np.errstate(all="ignore"):
+        return law(points).reshape(len(orders), len(POINTS))
 
 
 @needs_data
 def test_no_law_of_the_chapters_is_in_another_set():
     known = [*laws.feynman(), *lsr.problems("uniform"), *kan.EXAMPLES]
     known += [problem for split in SPLITS for problem in harder(split)]
+    values = {}
+    sizes = {len(law.names) for law in chapters.LAWS}
+    for problem in (problem for problem in known if len(problem.names) in sizes):
+        values.setdefault(len(problem.names), []).append(in_every_order(problem))
     for law in chapters.LAWS:
-        count = sum(same_but_for_a_factor(law, other) for other in known)
-        assert not count, f"{law.name} is known already"
+        ours = law(POINTS[:, : len(law.names)])
+        with np.errstate(all="ignore"):
+            ratios = np.concatenate(values[len(law.names)]) / ours
+        same = np.isfinite(ratios).all(1) & np.isclose(ratios, ratios[:, :1], rtol=1e-9).all(1)
+        assert not same.any(), f"{law.name}, up to a factor and the order of columns, is known"
 
 
 def test_tables_without_a_law():

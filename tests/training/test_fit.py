@@ -391,7 +391,7 @@ import rational_anova as ra
 X, y = data()
 net = network()
 print("ready", flush=True)
-history = ra.fit(net, (X, y), optimizer="adam", epochs=120, batch_size=8, checkpoint={path!r},
+history = ra.fit(net, (X, y), optimizer="adam", epochs=50, batch_size=8, checkpoint={path!r},
                  checkpoint_every=0.1)
 torch.save(state(net), {out!r})
 """
@@ -423,7 +423,7 @@ def test_a_process_that_is_killed_loses_nothing_but_the_interval(tmp_path):
     process.communicate()
     X, y = data()
     whole = network()
-    ra.fit(whole, (X, y), optimizer="adam", epochs=120, batch_size=8)
+    ra.fit(whole, (X, y), optimizer="adam", epochs=50, batch_size=8)
     assert torch.equal(torch.load(out, weights_only=True), state(whole))
 
 
