@@ -38,6 +38,7 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror $(C_SOURCES)
 	$(BIN)/mypy
+	$(BIN)/zizmor --quiet --offline .github
 
 # Without a network; warnings are errors.
 docs: $(BIN)/sphinx-build
