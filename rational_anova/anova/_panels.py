@@ -28,11 +28,11 @@ Lines = list[tuple[int, str, str]]  # outputs to draw, with label and colour
 
 def panels(count: int, width: float = 3.6, height: float = 3.0) -> tuple[Figure, list[Any]]:
     """Return a figure and so many axes, in rows of three, of four if there are many."""
-    from matplotlib.figure import Figure
+    from .._core.figures import Picture
 
     across = min(count, 3 if count <= 9 else 4)
     down = -(-count // across)
-    figure = Figure(figsize=(max(width * across, 4.8), height * down), layout="constrained")
+    figure = Picture(figsize=(max(width * across, 4.8), height * down), layout="constrained")
     axes = figure.subplots(down, across, squeeze=False).flatten()
     for unused in axes[count:]:
         unused.set_axis_off()

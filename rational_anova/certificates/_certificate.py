@@ -137,11 +137,11 @@ def table(certificate: Certificate) -> pd.DataFrame:
 
 def plot(certificate: Certificate) -> Figure:
     """Draw bounds of the units, and of the slopes if there are few."""
-    from matplotlib.figure import Figure
+    from .._core.figures import Picture
 
     slopes = [verdict for verdict in certificate.monotone if np.isfinite(verdict.slopes).all()]
     panels = bool(certificate.units) + bool(slopes)
-    figure = Figure(figsize=(5.5 * max(panels, 1), 4), layout="constrained")
+    figure = Picture(figsize=(5.5 * max(panels, 1), 4), layout="constrained")
     axes = list(np.atleast_1d(figure.subplots(1, max(panels, 1))))
     if certificate.units:
         _units(axes.pop(0), certificate)

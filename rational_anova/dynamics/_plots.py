@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def _figure(width: float, height: float = 3.6) -> Figure:
-    from matplotlib.figure import Figure  # slow to import, and most users do not draw
+    from .._core.figures import Picture  # slow to import, and most users do not draw
 
-    return Figure(figsize=(width, height), layout="constrained")
+    return Picture(figsize=(width, height), layout="constrained")
 
 
 def plot_influence(

@@ -252,9 +252,9 @@ records.register(
 
 def draw_history(history: History) -> Figure:
     """Draw losses, and below them rate and number of terms, over epochs."""
-    from matplotlib.figure import Figure
+    from .._core.figures import Picture
 
-    figure = Figure(figsize=(8, 5.5), layout="constrained")
+    figure = Picture(figsize=(8, 5.5), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
     epochs = [record.epoch for record in history.records]
     for name in ("loss", "validation", "test"):

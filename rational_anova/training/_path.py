@@ -164,9 +164,9 @@ def largest_penalty(model: nn.Module, data: Data, validation: Any, settings: Set
 
 def draw_path(path: PenaltyPath) -> Figure:
     """Draw losses and the number of terms over the penalty."""
-    from matplotlib.figure import Figure
+    from .._core.figures import Picture
 
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    figure = Picture(figsize=(8, 4.5), layout="constrained")
     left = figure.subplots()
     rows = [step for step in path.steps if step.penalty > 0]
     penalties = [step.penalty for step in rows]

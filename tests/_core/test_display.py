@@ -33,3 +33,12 @@ def test_a_cell_is_no_formula(text):
 @pytest.mark.parametrize("value", ["a", "-1.5", "+3", 5, -2.0, None, "1=1"])
 def test_other_cells_stay(value):
     assert cell(value) == value
+
+
+def test_a_notebook_shows_the_pictures():
+    from rational_anova import Rational1d, certify
+    from rational_anova._core.figures import Picture
+
+    figure = certify(Rational1d(1), [(-1, 1)]).plot()
+    assert isinstance(figure, Picture)
+    assert figure._repr_png_().startswith(b"\x89PNG")

@@ -281,12 +281,13 @@ def front(law: Law) -> Panel | None:
 def plot(law: Law, X: Any, y: Any, sigma: Any, groups: Any) -> Figure:
     """Return a figure with all plots: see `Law.plot`."""
     import matplotlib
-    from matplotlib.figure import Figure
+
+    from ..._core.figures import Picture
 
     found = panels(law, measured(law, X, y, sigma, groups))
     with matplotlib.rc_context(STYLE):
         arranged = _one_input if found and found[0].wide else _several
-        figure = arranged(Figure, found)
+        figure = arranged(Picture, found)
         figure.suptitle(_title(law), fontsize=11, parse_math=False)
     return figure
 
