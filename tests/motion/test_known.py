@@ -97,7 +97,7 @@ def cooled(tanks):
 
 def test_groups_have_rates_of_their_own(cooled):
     assert list(cooled.groups.values.index) == ["a", "b", "c"]
-    rates = cooled.groups.values["c1"].abs().to_numpy()
+    rates = cooled.groups.values["b"].to_numpy()
     assert rates == pytest.approx([0.3, 0.6, 1.0], rel=0.05)
     one = cooled.for_group("b")
     assert one.groups is None

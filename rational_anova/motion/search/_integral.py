@@ -140,12 +140,14 @@ def fitted_terms(problem: Problem, terms: Sequence[Term]) -> Equation:
     now = Equation((), (), empty, float(problem.y @ problem.y), np.inf)
     for term in terms:
         bank = _Bank(problem, [term])
-        ways = [bank.refined(e) for e in bank.extended(now, 1)]
+        ways = bank.extended(now, 1)
         if not ways:
             raise ValueError(
                 f"{term.expression} has no value on the rows, or says what another term says"
             )
-        now = ways[0]
+        refined = bank.refined(ways[0])
+        # numbers that run away here may still be found by the trajectories
+        now = refined if np.isfinite(refined.score) else ways[0]
     return now
 
 
