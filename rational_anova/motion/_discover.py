@@ -274,8 +274,8 @@ def _best(
     terms = _vocabulary(search, tasks[0].values)
     named = _named(search, terms)
     search.choice.named = {system.key: system for system in named}
-    ended = False
-    for kinds in KINDS:
+    ended, is_open = False, _is_open(search)
+    for kinds in KINDS if is_open else KINDS[:1]:
         late = time.monotonic() > search.limit and (now or before) is not None
         ended = search.tell(f"equations of {kinds[-1]}s", now) or late
         if ended:
@@ -304,7 +304,7 @@ def _best(
         )
     if ended:
         return search.choice, now
-    if _is_bent(search, now):
+    if is_open and _is_bent(search, now):
         return _best(_followed(search, now), (search.choice, now), now)
     sizes = _growing(search, now)
     if sizes is None:
@@ -312,6 +312,11 @@ def _best(
     choice, again = _best(_weighted(search, sizes), (search.choice, now))
     worse = search.noise_model == "auto" and again.score > now.score
     return (search.choice, now) if worse else (choice, again)
+
+
+def _is_open(search: _Search) -> bool:
+    """Whether any equation has a part that is to be found."""
+    return any(search.known.get(k, _UNKNOWN).open for k in range(len(search.choice.states)))
 
 
 def _growing(search: _Search, now: Fitted) -> Array | None:
@@ -367,6 +372,8 @@ def _with_names(
 
 def _vocabulary(search: _Search, values: Array) -> list[Term]:
     """Terms in states and inputs that have values on the data, without what is ruled out."""
+    if not _is_open(search):
+        return []
     own = [k for k, symbol in enumerate(search.variables) if symbol not in search.choice.groups]
     found = library([search.variables[k] for k in own], values[:, own])
     return _usable(search, found)

@@ -140,13 +140,14 @@ def fitted_terms(problem: Problem, terms: Sequence[Term]) -> Equation:
     now = Equation((), (), empty, float(problem.y @ problem.y), np.inf)
     for term in terms:
         bank = _Bank(problem, [term])
-        ways = bank.extended(now, 1)
+        ways = bank.started(now)
         if not ways:
             raise ValueError(
                 f"{term.expression} has no value on the rows, or says what another term says"
             )
-        refined = bank.refined(ways[0])
-        # numbers that run away here may still be found by the trajectories
+        # from all starts, as there may be several valleys; numbers that run away may still be found
+        # by the trajectories
+        refined = min(map(bank.refined, ways), key=lambda e: e.score)
         now = refined if np.isfinite(refined.score) else ways[0]
     return now
 
@@ -191,6 +192,20 @@ class _Bank:
                     np.c_[member.columns, column], float(squares[at]), float(scores[at]),
                 )  # fmt: skip
         return list(out.values())
+
+    def started(self, member: Equation) -> list[Equation]:
+        """The member with the one term that there is, from all starts, the best first."""
+        out = []
+        for term, inner, column in self.entries:
+            C = np.c_[member.columns, column]
+            Q, R = np.linalg.qr(C)
+            if not R[-1, -1] ** 2 > _SAME * float(np.sum(column**2)):
+                continue  # what other terms say
+            left = self.problem.y - Q @ (Q.T @ self.problem.y)
+            terms, squares = (*member.terms, term), float(left @ left)
+            score = float(self._likelihood(squares)) + self._cost(terms)
+            out.append(Equation(terms, (*member.inner, inner), C, squares, score))
+        return sorted(out, key=lambda e: e.score)
 
     def of_length(self, length: int, count: int) -> list[Equation]:
         """The best of all pairs, and of all triples with two polynomial terms."""
