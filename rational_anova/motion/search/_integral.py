@@ -145,10 +145,8 @@ def fitted_terms(problem: Problem, terms: Sequence[Term]) -> Equation:
             raise ValueError(
                 f"{term.expression} has no value on the rows, or says what another term says"
             )
-        # from all starts, as there may be several valleys; numbers that run away may still be found
-        # by the trajectories
-        refined = min(map(bank.refined, ways), key=lambda e: e.score)
-        now = refined if np.isfinite(refined.score) else ways[0]
+        # from all starts, as there may be several valleys, and wherever they lead, as it is given
+        now = min((bank.refined(way, near=False) for way in ways), key=lambda e: e.score)
     return now
 
 
@@ -257,8 +255,13 @@ class _Bank:
         score = float(self._likelihood(squares)) + self._cost(terms)
         return Equation(terms, inner, C, squares, score)
 
-    def refined(self, member: Equation) -> Equation:
-        """The member with its inner numbers where they explain the rows best."""
+    def refined(self, member: Equation, near: bool = True) -> Equation:
+        """The member with its inner numbers where they explain the rows best.
+
+        Args:
+            member: an equation.
+            near: whether numbers far from those tried make it another equation, which is none.
+        """
         sizes = [len(inner) for inner in member.inner]
         if not sum(sizes):
             return member
@@ -289,7 +292,7 @@ class _Bank:
         if not squares < member.squares:
             return member
         inner = tuple(tuple(part.tolist()) for part in np.split(flat, cuts))
-        if not all(map(_within, member.terms, inner)):
+        if near and not all(map(_within, member.terms, inner)):
             return replace(member, score=np.inf)
         score = float(self._likelihood(squares)) + self._cost(member.terms)
         return Equation(member.terms, inner, columns(flat), squares, score)
