@@ -5,7 +5,8 @@ variance that a simulation explains from the start of the run and from a new sta
 ODEFormer's measure), and seconds of the processor. Needs RAN_DATA; peers need the extra `bench`.
 
 python -m experiments.motion.odebench [--smoke] [--jobs 1] [--methods ours weak operon pi]
-    [--runs 1 2] [--decibels inf 40 30 20] [--only 27 28] [--limit 60]
+    [--runs 1 2] [--decibels inf 40 30 20] [--only 27 28] [--limit 60] [--rational]
+With --rational, systems with quotients that ODEBench's file does not have: `motion_rational.csv`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,15 @@ import sympy as sp
 
 import rational_anova as ra
 from experiments.motion import peers
-from experiments.motion.systems import Case, cases, explained, integrated, same_structure, times
+from experiments.motion.systems import (
+    Case,
+    cases,
+    explained,
+    integrated,
+    own_rational,
+    same_structure,
+    times,
+)
 from experiments.table import Row, Table, arguments, rate, run
 
 KEY = ("method", "system", "decibels", "runs")
@@ -31,7 +40,7 @@ Found = tuple[list[sp.Expr], str]
 
 def one(method: str, system: int, decibels: float, runs: int, limit: float) -> Row:
     """Return how well a method finds a system."""
-    case = next(c for c in cases() if c.number == system)
+    case = next(c for c in (*own_rational(), *cases()) if c.number == system)
     X = case.runs(decibels, runs)
     row: Row = {
         "method": method, "system": system, "decibels": decibels, "runs": runs,
@@ -83,9 +92,11 @@ def main() -> None:
     parser.add_argument("--decibels", type=float, nargs="+", default=[math.inf, 40.0, 30.0, 20.0])
     parser.add_argument("--only", type=int, nargs="+", help="numbers of systems")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds of a search of ours")
+    parser.add_argument("--rational", action="store_true", help="the other systems with quotients")
     options = parser.parse_args()
-    numbers = options.only or [c.number for c in cases()]
-    table = Table("smoke" if options.smoke else "odebench", KEY, options.smoke, "motion")
+    numbers = options.only or [c.number for c in (own_rational if options.rational else cases)()]
+    name = "rational" if options.rational else "odebench"
+    table = Table("smoke" if options.smoke else name, KEY, options.smoke, "motion")
     tasks = [
         {"method": m, "system": n, "decibels": d, "runs": r, "limit": options.limit}
         for r in options.runs for m in options.methods for d in options.decibels

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
@@ -17,7 +20,13 @@ from rational_anova.motion import smooth
 OPERON_SECONDS = 3.0  # an equation
 _THRESHOLDS = (0.003, 0.01, 0.03, 0.1, 0.3)
 _DEGREE = 3
-_PI_DEGREE = 2
+PI_SECONDS = 60.0  # a system
+_PI_DEGREES = {1: (2, 3, 4), 2: (2, 3), 3: (2, 3), 4: (2,)}  # by the number of states
+_PI_WEIGHTS = (1e-5, 1e-4, 1e-3, 1e-2)  # of the penalty, for columns of length one
+_PI_SMALL = (1e-3, 1e-2, 0.1)  # of the largest number: smaller ones are none
+_PI_SWEEPS = 6  # of leaving small numbers out and fitting the others again
+_PI_ALIKE = 1e-8  # of the mean square of x': of errors below it, the shorter sum is better
+_PI_KEPT = 4  # right-hand sides of each equation whose trajectories are looked at
 
 
 def weak_sindy(runs: Sequence[np.ndarray], symbols: Sequence[sp.Symbol]) -> list[sp.Expr]:
@@ -45,54 +54,64 @@ def weak_sindy(runs: Sequence[np.ndarray], symbols: Sequence[sp.Symbol]) -> list
 
 
 def sindy_pi(runs: Sequence[np.ndarray], symbols: Sequence[sp.Symbol]) -> list[sp.Expr]:
-    """Quotients by SINDy-PI: P(x) = x' Q(x), every monomial once on the left-hand side."""
-    import pysindy as ps
+    """Quotients by SINDy-PI: every monomial, and every one times x', once on the left-hand side.
 
-    t = times()
+    Its sparse sums are fitted again without the penalty, less what is small, the best of each
+    equation are put together, and trajectories choose. After `PI_SECONDS` it ends with what it has.
+    """
+    t, until = times(), time.process_time() + PI_SECONDS
     curves = [[smooth(t, x) for x in X.T] for X in runs]
     X = np.concatenate([np.stack([c(t) for c in own], axis=1) for own in curves])
     D = np.concatenate([np.stack([c.slope(t) for c in own], axis=1) for own in curves])
-    library = ps.PolynomialLibrary(degree=_PI_DEGREE)
-    values = np.asarray(library.fit_transform(X))
-    names = library.get_feature_names([s.name for s in symbols])
-    out = []
-    for k in range(len(symbols)):
-        theta = np.c_[values, values * D[:, [k]]]
-        out.append(_implicit(theta, names, symbols))
-    return out
+    found: list[list[tuple[float, sp.Expr]]] = [[] for _ in symbols]
+    for degree in _PI_DEGREES[len(symbols)]:
+        for k, x_dot in enumerate(D.T):
+            found[k] += _implicit(X, x_dot, symbols, degree, until)
+    if not all(found):
+        raise TimeoutError(f"no equation after {PI_SECONDS:g} s")
+    best = [list(dict.fromkeys(f for _, f in sorted(own, key=lambda pair: pair[0])))[:_PI_KEPT]
+            for own in found]  # fmt: skip
+    return _best(runs, symbols, list(map(list, product(*best))))
 
 
-def _implicit(theta: np.ndarray, names: Sequence[str], symbols: Sequence[sp.Symbol]) -> sp.Expr:
-    """The sparse null vector of the best left-hand side, solved for the derivative."""
+def _implicit(
+    X: np.ndarray, x_dot: np.ndarray, symbols: Sequence[sp.Symbol], degree: int, until: float
+) -> Iterator[tuple[float, sp.Expr]]:  # fmt: skip
+    """Right-hand sides that sparse sums of monomials, with x' and without, come to; with scores."""
     import pysindy as ps
 
-    monomials = [_parsed(name, symbols) for name in names]
-    size, best = len(monomials), (np.inf, sp.S.Zero)
-    scale = np.linalg.norm(theta, axis=0)
-    for left in range(size, 2 * size):
-        rest = [k for k in range(2 * size) if k != left]
-        for threshold in _THRESHOLDS:
-            fit = ps.STLSQ(threshold=threshold, alpha=1e-8)
-            fit.fit(theta[:, rest] / scale[rest], theta[:, [left]] / scale[left])
-            found = np.ravel(fit.coef_)
-            error = np.mean(
-                (theta[:, rest] / scale[rest] @ found - theta[:, left] / scale[left]) ** 2
-            )
-            score = len(theta) * np.log(error * len(theta) + 1e-14) + np.log(len(theta)) * np.sum(
-                found != 0
-            )
-            if score < best[0] and (found != 0).any():
-                whole = np.zeros(2 * size)
-                whole[rest] = found / scale[rest] * scale[left]
-                whole[left] = -1.0
-                above = sum(
-                    (c * m for c, m in zip(whole[:size], monomials, strict=True) if c), sp.S.Zero
-                )
-                below = sum(
-                    (c * m for c, m in zip(whole[size:], monomials, strict=True) if c), sp.S.Zero
-                )
-                best = (score, -above / below if below != 0 else sp.S.Zero)
-    return best[1]
+    library = ps.PolynomialLibrary(degree=degree)
+    plain = np.asarray(library.fit_transform(X))
+    monomials = [_parsed(n, symbols) for n in library.get_feature_names([s.name for s in symbols])]
+    size = len(monomials)
+    theta = np.concatenate([plain, plain * x_dot[:, None]], axis=1)
+    lengths = np.linalg.norm(theta, axis=0)
+    unit = theta / lengths
+    for weight, left in product(_PI_WEIGHTS, range(size, 2 * size)):
+        if time.process_time() > until:
+            return
+        optimizer = ps.SINDyPI(reg_weight_lam=weight, model_subset=[left], max_iter=20_000)
+        with contextlib.redirect_stdout(io.StringIO()):
+            optimizer.fit(unit, unit)
+        sparse = np.abs(np.nan_to_num(optimizer.coef_[left]))
+        for small in _PI_SMALL if sparse.any() else ():
+            numbers = sparse.copy()
+            for _ in range(_PI_SWEEPS):
+                kept = np.flatnonzero(np.abs(numbers) > small * np.abs(numbers).max())
+                numbers = np.zeros(2 * size)
+                numbers[kept] = np.linalg.lstsq(unit[:, kept], unit[:, left], rcond=None)[0]
+            numbers[left] = -1.0
+            numbers /= lengths
+            with np.errstate(all="ignore"):
+                values = -(plain @ numbers[:size]) / (plain @ numbers[size:])
+            error = float(np.mean((values - x_dot) ** 2) / np.mean(x_dot**2))
+            if np.isfinite(error):
+                score = len(X) * np.log(error + _PI_ALIKE) + np.log(len(X)) * len(kept)
+                yield score, -_sum(numbers[:size], monomials) / _sum(numbers[size:], monomials)
+
+
+def _sum(numbers: np.ndarray, monomials: Sequence[sp.Expr]) -> sp.Expr:
+    return sum((float(c) * m for c, m in zip(numbers, monomials, strict=True) if c), sp.S.Zero)
 
 
 def operon(runs: Sequence[np.ndarray], symbols: Sequence[sp.Symbol]) -> list[sp.Expr]:
@@ -137,8 +156,7 @@ def _formulas(
     numbers: np.ndarray, names: Sequence[str], symbols: Sequence[sp.Symbol]
 ) -> list[sp.Expr]:
     terms = [_parsed(name, symbols) for name in names]
-    return [sum((float(c) * t for c, t in zip(row, terms, strict=True) if c), sp.S.Zero)
-            for row in np.asarray(numbers)]  # fmt: skip
+    return [_sum(row, terms) for row in np.asarray(numbers)]
 
 
 def _parsed(name: str, symbols: Sequence[sp.Symbol]) -> sp.Expr:

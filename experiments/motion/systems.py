@@ -1,4 +1,4 @@
-"""ODEBench's systems as data: right-hand sides, starts, trajectories with noise, and a judge."""
+"""Systems as data: ODEBench's, and others with quotients; trajectories with noise, and a judge."""
 
 from __future__ import annotations
 
@@ -18,6 +18,25 @@ from scipy.integrate import solve_ivp
 FILE = "odes/odebench.json"
 ROWS, LAST = 150, 10.0
 _RATIONAL = (15, 18, 19, 53)  # with denominators in the states, other than of angles
+# Systems with quotients that the file does not have, with numbers and starts of our own: forms as
+# in Strogatz, "Nonlinear dynamics and chaos" (gene switch: exercise 3.7.5; chlorine dioxide, iodine
+# and malonic acid: section 8.3), Murray, "Mathematical biology" (enzyme, predation, chemostat),
+# Gardner, Cantor and Collins (2000) (toggle switch).
+_OWN: tuple[dict[str, Any], ...] = (
+    {"id": 101, "name": "Gene switch", "starts": [[0.3], [2.4]],
+     "equations": ["0.1 - 0.45*x_0 + x_0**2/(1 + x_0**2)"]},
+    {"id": 102, "name": "CDIMA reaction", "starts": [[1.0, 2.0], [3.0, 6.0]],
+     "equations": ["10 - x_0 - 4*x_0*x_1/(1 + x_0**2)", "4*x_0 - 4*x_0*x_1/(1 + x_0**2)"]},
+    {"id": 103, "name": "Michaelis-Menten", "starts": [[5.0], [2.0]],
+     "equations": ["-1.2*x_0/(0.8 + x_0)"]},
+    {"id": 104, "name": "Rosenzweig-MacArthur", "starts": [[1.0, 0.5], [2.0, 1.0]],
+     "equations": ["x_0 - x_0**2/3 - 1.5*x_0*x_1/(0.7 + x_0)",
+                   "1.2*x_0*x_1/(0.7 + x_0) - 0.6*x_1"]},
+    {"id": 105, "name": "Monod chemostat", "starts": [[4.0, 0.1], [1.0, 1.5]],
+     "equations": ["1.2 - 0.3*x_0 - 2*x_0*x_1/(1.5 + x_0)", "x_0*x_1/(1.5 + x_0) - 0.3*x_1"]},
+    {"id": 106, "name": "Toggle switch", "starts": [[0.2, 1.0], [2.5, 0.4]],
+     "equations": ["3/(1 + x_1**2) - x_0", "2.5/(1 + x_0**2) - x_1"]},
+)  # fmt: skip
 _MOST_CALLS = 50_000  # of right-hand sides, in a simulation
 _DIGITS = 1  # of exponents that are compared
 
@@ -46,7 +65,7 @@ class Case:
     @property
     def rational(self) -> bool:
         """Whether it has quotients."""
-        return self.number in _RATIONAL
+        return self.number in _RATIONAL or self.number >= _OWN[0]["id"]
 
     def path(self, start: Sequence[float], t: np.ndarray) -> np.ndarray:
         """Return the true states at times."""
@@ -105,6 +124,11 @@ def cases() -> list[Case]:
     if folder is None or not path.exists():
         raise FileNotFoundError(f"no {FILE} in the folder that RAN_DATA names, {folder!r}")
     return [_case(entry) for entry in json.loads(path.read_text())["systems"]]
+
+
+def own_rational() -> list[Case]:
+    """Return systems with quotients that the file does not have."""
+    return [_case({"constants": {}, "dim": len(e["equations"]), **e}) for e in _OWN]
 
 
 def _case(entry: dict[str, Any]) -> Case:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, product
 from typing import TypeVar
 
 import numpy as np
@@ -20,9 +20,11 @@ from .search import Equation, Smoothed, Stepped, Term
 
 T = TypeVar("T")
 _SWEEPS = 3
+_TOGETHER, _RANKS = 24, 6  # systems that two equations change in at once; how far down each looks
 _GAIN, _GAIN_CLEAN = 1e-4, 1e-8  # of the last step: nothing that a score of such rows could show
 # score a cell that a system may be behind by what its first, second, ... step promises
 _SLACK = (np.inf, 2.0, 0.5, 0.15)
+_SLACK_CLEAN = (np.inf, 20.0, 10.0, 5.0, 2.0)  # rows without noise: each step may double the digits
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,11 @@ class Side:
 def key_of(sides: Sequence[Side]) -> Key:
     """What a system is made of."""
     return tuple(side.key for side in sides)
+
+
+def listed(sides: Sequence[Side]) -> list[tuple[Term, bool]]:
+    """Terms of all sides, and whether each was given: their numbers stand in this order."""
+    return [(term, k < side.held) for side in sides for k, term in enumerate(side.terms)]
 
 
 def _dropped(parts: tuple[T, ...], place: int) -> tuple[T, ...]:
@@ -137,11 +144,14 @@ class Choice:
     def _fitted(self, sides: tuple[Side, ...], beat: float) -> Fitted:
         system, theta = assembled(sides, self.states, self.inputs, self.discrete, self.groups)
 
+        clean = bool(self.data.clean.any())
+        slacks = _SLACK_CLEAN if clean else _SLACK
+
         def hopeless(count: int, squares: Array) -> bool:
-            slack = _SLACK[min(count, len(_SLACK) - 1)] * self.rows.X.size
+            slack = slacks[min(count, len(slacks) - 1)] * self.rows.X.size
             return self._score(sides, squares) > beat + slack
 
-        gain = _GAIN_CLEAN if self.data.clean.any() else _GAIN
+        gain = _GAIN_CLEAN if clean else _GAIN
         found = shot(system, self.rows, theta, self.data.nodes, self.data.noise, gain, hopeless)
         if not np.isfinite(found.squares).all():
             return Fitted(sides, system, found, np.inf)
@@ -177,7 +187,7 @@ class Choice:
             systems: whole systems that are in the race too.
             now: the best so far.
         """
-        for system in chain(_together(candidates), systems):
+        for system in chain(_together(candidates), _beside(candidates), systems):
             now = self.fitted(system) if now is None else self._better(now, system)
         assert now is not None
         for _ in range(_SWEEPS):
@@ -215,6 +225,13 @@ def _together(candidates: Sequence[Sequence[Side]]) -> Iterator[list[Side]]:
         short = [[s for s in sides if len(s.terms) <= length] for sides in candidates]
         if all(short):
             yield [sides[0] for sides in short]
+
+
+def _beside(candidates: Sequence[Sequence[Side]]) -> Iterator[list[Side]]:
+    """Systems of good equations, the best first: some are seen only where two change at once."""
+    ranks = product(*(range(min(len(sides), _RANKS)) for sides in candidates))
+    for places in sorted(ranks, key=lambda places: (sum(places), max(places)))[:_TOGETHER]:
+        yield [sides[place] for sides, place in zip(candidates, places, strict=True)]
 
 
 def assembled(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,11 +11,12 @@ import sympy as sp
 from .._core.types import Array
 from ..discovery import Grade
 from ..symbols import program
-from ._choice import Choice, Fitted, assembled, key_of
+from ._choice import Choice, Fitted, assembled, key_of, listed
 from ._finish import Finished
 from ._runs import Run, input_at
 from ._shooting import Rows, predicted_variance, shot
 from ._simulate import simulated
+from .known import called
 from .record import Rival
 
 # Scores are minus twice a log probability, and thresholds those of discovery where they are alike.
@@ -127,15 +128,22 @@ def _doubts(
     if few:
         yield f"There are few rows of {few[0]}: its own numbers lean on those of others."
     theta = np.abs(settled.trajectories.theta)
-    loose = [p.name for p, value, error in zip(settled.system.parameters, theta, settled.errors,
+    loose = [p for p, value, error in zip(settled.system.parameters, theta, settled.errors,
              strict=True) if not error < UNKNOWN * value]  # fmt: skip
     if loose:
-        yield f"The rows hardly determine {', '.join(loose)}."
+        yield f"The rows hardly determine {', '.join(_names(choice, best, loose))}."
     if key_of(best.sides) not in choice.named:
         yield from _unnamed(best)
     missed = forecast_error(choice, settled)
     if missed is not None and not missed < ASTRAY:
         yield "Fitted to the first part of the runs, it misses the rest by more than its error."
+
+
+def _names(choice: Choice, best: Fitted, symbols: Sequence[sp.Symbol]) -> list[str]:
+    """What numbers are called, each once: those of groups stand beside each other."""
+    names, count = called(listed(best.sides)), max(len(choice.groups), 1)
+    places = [int(symbol.name[1:]) // count for symbol in symbols]
+    return list(dict.fromkeys(names[sp.Symbol(f"c{place}")].name for place in places))
 
 
 def _few_rows(choice: Choice, best: Fitted, run: Run) -> bool:

@@ -17,7 +17,7 @@ from .._core.types import Array
 from ..symbols import Names, names_in
 from ._choice import Choice, Fitted, Side
 from ._claims import judged
-from ._finish import finished
+from ._finish import finished, with_shared
 from ._recorded import recorded, state_names
 from ._runs import LEAST_ROWS, LEAST_ROWS_OF_KNOWN, Series, read_series, with_indicators
 from ._shooting import Rows
@@ -47,6 +47,7 @@ _GROWS = 10.0  # score by which noise in proportion to the states must be better
 _SMALL = 0.02  # of the largest state: noise in proportion to it is not smaller than there
 _EXACT = 3e-7  # relative to the spread: nothing more is looked for
 _UNKNOWN = Given(sp.S.Zero, (), True)
+_BENT = 0.5  # of the noise: so far are curves from the solution where terms are looked for again
 _CLEANER = 0.2  # of the noise of smooth curves: rows of which so little is left have none
 _GROUPS_ALONE = 4  # groups whose equations are looked for in their own rows, besides all rows
 _NAMED = 6  # systems with a name whose trajectories are looked at
@@ -188,6 +189,7 @@ def discover_dynamics(
 
         search = _search(series, ways, start + time_limit, at)
         choice, best = _best(search)
+        best = with_shared(choice, best)
         settled = finished(choice, best)
         verdict = judged(choice, best, settled, time.monotonic() > search.limit)
         provenance = {"version": __version__, "options": asked, "notes": list(series.notes)}
@@ -256,23 +258,27 @@ def _search(
 
 
 def _best(
-    search: _Search, before: tuple[Choice, Fitted] | None = None
-) -> tuple[Choice, Fitted]:  # fmt: skip
+    search: _Search,
+    before: tuple[Choice, Fitted] | None = None,
+    now: Fitted | None = None,
+) -> tuple[Choice, Fitted]:
     """The most probable system, over vocabularies of more and more terms, and all others.
 
     Args:
         search: what is looked for, and where.
         before: what was found on the same rows before, kept if there is no time for more.
+        now: the best system so far, if scores are the same.
     """
     found: list[list[Side]] | None = None
-    now: Fitted | None = None
     tasks = _problems(search)
     terms = _vocabulary(search, tasks[0].values)
     named = _named(search, terms)
     search.choice.named = {system.key: system for system in named}
-    for kinds in KINDS:
+    ended, is_open = False, _is_open(search)
+    for kinds in KINDS if is_open else KINDS[:1]:
         late = time.monotonic() > search.limit and (now or before) is not None
-        if search.tell(f"equations of {kinds[-1]}s", now) or late:
+        ended = search.tell(f"equations of {kinds[-1]}s", now) or late
+        if ended:
             break
         vocabulary = [term for term in terms if term.kind in kinds]
         if found is not None and len(vocabulary) == sum(t.kind == "polynomial" for t in terms):
@@ -296,12 +302,21 @@ def _best(
             "the trajectories of no system could be fitted to the rows; if known= gives equations, "
             "leave a part of them open by f, or give others"
         )
+    if ended:
+        return search.choice, now
+    if is_open and _is_bent(search, now):
+        return _best(_followed(search, now), (search.choice, now), now)
     sizes = _growing(search, now)
     if sizes is None:
         return search.choice, now
     choice, again = _best(_weighted(search, sizes), (search.choice, now))
     worse = search.noise_model == "auto" and again.score > now.score
     return (search.choice, now) if worse else (choice, again)
+
+
+def _is_open(search: _Search) -> bool:
+    """Whether any equation has a part that is to be found."""
+    return any(search.known.get(k, _UNKNOWN).open for k in range(len(search.choice.states)))
 
 
 def _growing(search: _Search, now: Fitted) -> Array | None:
@@ -337,9 +352,9 @@ def _named(search: _Search, terms: Sequence[Term]) -> list[Named]:
 def _with_names(
     search: _Search, tasks: Sequence[Problem], named: Sequence[Named]
 ) -> Iterator[list[Side]]:
-    """Systems of textbooks, their numbers fitted in integral form; none where rows need no help."""
+    """Systems of textbooks, their numbers fitted in integral form."""
     hidden = len(search.choice.states) - len(tasks)
-    if len(search.known) > hidden or search.data.clean.any():
+    if len(search.known) > hidden:
         return
     found: list[list[Equation]] = []
     for system in named:
@@ -357,6 +372,8 @@ def _with_names(
 
 def _vocabulary(search: _Search, values: Array) -> list[Term]:
     """Terms in states and inputs that have values on the data, without what is ruled out."""
+    if not _is_open(search):
+        return []
     own = [k for k, symbol in enumerate(search.variables) if symbol not in search.choice.groups]
     found = library([search.variables[k] for k in own], values[:, own])
     return _usable(search, found)
@@ -378,19 +395,9 @@ def _groups_alone(search: _Search) -> Iterator[tuple[_Search, list[Problem]]]:
         runs = [data.runs[k] for k in here]
         if any(np.ptp(x[np.isfinite(x)]) == 0 for x in np.concatenate([r.X for r in runs]).T):
             continue  # at rest: its own rows say nothing of any term
-        own = (replace(data, runs=runs) if isinstance(data, Stepped)
-               else Smoothed.of(runs, data.order, data.timed, data.exact,
-                                _rows_of(data, here)))  # fmt: skip
+        own = replace(data, runs=runs) if isinstance(data, Stepped) else data.part(here)
         alone = replace(search, data=own)
         yield alone, _problems(alone)
-
-
-def _rows_of(data: Smoothed, runs: Sequence[int]) -> Array | None:
-    """Sizes of the noise in some runs."""
-    if data.sizes is None:
-        return None
-    parts = np.split(data.sizes, np.cumsum([len(run.t) for run in data.runs])[:-1])
-    return np.concatenate([parts[k] for k in runs])
 
 
 def _problems(search: _Search) -> list[Problem]:
@@ -437,6 +444,25 @@ def _allowed(terms: Sequence[Term], without: frozenset[str]) -> list[Term]:
 def _is_cleaner(search: _Search, now: Fitted) -> bool:
     """Whether a system leaves far less than the noise of the curves, which bend too slowly."""
     return bool((now.trajectories.noise < _CLEANER * search.data.noise).any())
+
+
+def _is_bent(search: _Search, now: Fitted) -> bool:
+    """Whether the smooth curves are off the best solution by what may hide terms."""
+    data = search.data
+    if isinstance(data, Stepped) or data.level is not None or data.clean.any():
+        return False
+    nodes, measured = now.trajectories.nodes, len(data.noise)
+    off = np.sqrt(np.mean((nodes - data.nodes)[:, :measured] ** 2, axis=0))
+    return bool((off > _BENT * data.noise).any())
+
+
+def _followed(search: _Search, now: Fitted) -> _Search:
+    """The search along the solution of a system: what curves made too smooth is there again."""
+    old, data = search.choice, search.data
+    assert isinstance(data, Smoothed)
+    data = data.along(now.trajectories.nodes, now.trajectories.noise)
+    seen = {key: f for key, f in old.seen.items() if np.isfinite(f.score)}
+    return replace(search, data=data, choice=replace(old, data=data, seen=seen))
 
 
 def _sharpened(search: _Search) -> _Search:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -11,11 +12,14 @@ import sympy as sp
 
 from .._core.types import Array
 from ..symbols import snap
-from ._choice import Choice, Fitted
+from ._choice import Choice, Fitted, key_of, listed
 from ._shooting import Trajectories, shot
 from ._system import System
+from .known import as_given
 
 _NEAR = 2.5  # standard errors within which two numbers may be one
+_PAIRS, _RIVALS = 3, 12  # numbers that may be shared in a system that is behind; how many of these
+_SHARES = 2.0  # twice the price of a shared number, besides that of the choice among all pairs
 _WORSE = 6.8  # twice the log likelihood that an exact number may cost, as in discovery
 
 
@@ -49,17 +53,74 @@ class Finished:
 
 def finished(choice: Choice, fitted: Fitted) -> Finished:
     """The system with shared and exact numbers, and errors from the noise that it leaves."""
-    found = fitted.trajectories
-    sigma = np.maximum(found.noise, choice.data.floor)
-    now = _refit(choice, Finished(fitted.system.right, {}, {}, fitted.system, found, sigma))
+    now = _begun(choice, fitted)
     assert now is not None
+    now = _in_given_names(choice, fitted, now)
     if choice.groups:
         return _in_common(choice, now)
-    for other in _shared(now):
-        now = _accepted(choice, now, _tied(now, *other), float(np.log(choice.rows.X.size)))
+    now = _with_ties(choice, now)
     for symbol in now.system.parameters:
         now = _accepted(choice, now, _made_exact(now, symbol), _WORSE)
     return now
+
+
+def _begun(choice: Choice, fitted: Fitted) -> Finished | None:
+    """The system fitted with the noise that it leaves."""
+    found = fitted.trajectories
+    sigma = np.maximum(found.noise, choice.data.floor)
+    return _refit(choice, Finished(fitted.system.right, {}, {}, fitted.system, found, sigma))
+
+
+def _in_given_names(choice: Choice, fitted: Fitted, now: Finished) -> Finished:
+    """The system with one number for each name in the formulas that the user gave."""
+    right, parameters, theta = as_given(
+        listed(fitted.sides), now.right, now.system.parameters, now.trajectories.theta,
+        max(len(choice.groups), 1),
+    )  # fmt: skip
+    if right == now.right:
+        return now
+    system = replace(now.system, parameters=parameters, right=right)
+    begun = replace(now.trajectories, theta=theta)
+    found = _refit(choice, replace(now, right=right, system=system, trajectories=begun))
+    if found is None:
+        raise ValueError(
+            "known= has a name in several places, but no one number for all of them fits the rows; "
+            "give each place a name of its own"
+        )
+    return found
+
+
+def _with_ties(choice: Choice, now: Finished) -> Finished:
+    """The system with one number where two equations share it."""
+    for other in _shared(now):
+        now = _accepted(choice, now, _tied(now, *other), float(np.log(choice.rows.X.size)))
+    return now
+
+
+def with_shared(choice: Choice, best: Fitted) -> Fitted:
+    """The most probable system when a number that two equations share counts as one.
+
+    Scores of the best system and of those near it are set to what they are with shared numbers.
+    """
+    if choice.groups or len(best.sides) == 1:
+        return best
+    cells = float(np.log(np.isfinite(choice.rows.X).sum()))
+    near = sorted((f for f in choice.seen.values() if f.score < best.score + _PAIRS * cells),
+                  key=lambda f: f.score)[:_RIVALS]  # fmt: skip
+    for fitted in near:
+        if time.monotonic() > choice.limit:
+            break
+        begun = _begun(choice, fitted)
+        pairs = 0 if begun is None else len(list(_shared(begun, np.inf)))
+        if begun is None or not pairs:
+            continue
+        tied = _with_ties(choice, begun)
+        fewer = len(begun.trajectories.theta) - len(tied.trajectories.theta)
+        lost = _deviance(choice, tied) - _deviance(choice, begun)
+        gain = fewer * (cells - _SHARES - 2 * float(np.log(pairs))) - lost
+        key = key_of(fitted.sides)
+        choice.seen[key] = replace(fitted, score=fitted.score - max(gain, 0.0))
+    return min(choice.seen.values(), key=lambda f: f.score)
 
 
 def _in_common(choice: Choice, now: Finished) -> Finished:
@@ -102,8 +163,13 @@ def _deviance(choice: Choice, now: Finished) -> float:
     return float(found.counts @ np.log(left))
 
 
-def _shared(now: Finished) -> Iterator[tuple[sp.Symbol, sp.Symbol, int]]:
-    """Pairs of factors of the same term in two equations that may be equal, or opposite."""
+def _shared(now: Finished, near: float = _NEAR) -> Iterator[tuple[sp.Symbol, sp.Symbol, int]]:
+    """Pairs of factors of the same term in two equations that may be equal, or opposite.
+
+    Args:
+        now: the system.
+        near: standard errors that they may differ by.
+    """
     parameters = now.system.parameters
     values = dict(zip(parameters, now.trajectories.theta.tolist(), strict=True))
     errors = dict(zip(parameters, now.errors.tolist(), strict=True))
@@ -113,9 +179,12 @@ def _shared(now: Finished) -> Iterator[tuple[sp.Symbol, sp.Symbol, int]]:
             for b, same in other.items():
                 if term != same:
                     continue
-                allowed = _NEAR * np.hypot(errors[a], errors[b])
+                allowed = near * np.hypot(errors[a], errors[b])
                 for sign in (1, -1):
-                    if abs(values[a] - sign * values[b]) <= allowed < np.inf:
+                    if (
+                        abs(values[a] - sign * values[b]) <= allowed
+                        and errors[a] + errors[b] < np.inf
+                    ):
                         yield a, b, sign
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -26,8 +27,9 @@ def typical(series: Series, choice: Choice, settled: Finished) -> tuple[Finished
     labels, free = series.groups, list(settled.system.parameters)
     count = len(labels)
     total = 1 + max((int(symbol.name[1:]) for symbol in free), default=-1)
-    names = [sp.Symbol(f"c{k}") for k in range(-(-total // count))]
-    by = [_weights(k, count, free) for k in range(len(names))]  # each (groups, free)
+    places = [k for k in range(-(-total // count)) if sp.Symbol(f"c{k * count}") in free]
+    names = [sp.Symbol(f"c{k}") for k in places]
+    by = [_weights(k, count, free) for k in places]  # each (groups, free)
     theta, found = settled.trajectories.theta, settled.trajectories
     starts = len(found.covariance) - len(free)
     own_errors = found.covariance[starts:, starts:]
@@ -45,6 +47,18 @@ def typical(series: Series, choice: Choice, settled: Finished) -> tuple[Finished
     return _averaged(choice, settled, names, mean, count), groups
 
 
+def renamed(groups: Groups, names: Mapping[str, str]) -> Groups:
+    """The same with other names of numbers."""
+    columns = {a + end: b + end for a, b in names.items() for end in ("", " stderr")}
+    return replace(
+        groups,
+        shared=tuple(names[n] for n in groups.shared),
+        own=tuple(names[n] for n in groups.own),
+        values=groups.values.rename(columns=columns),
+        spread={names[n]: value for n, value in groups.spread.items()},
+    )
+
+
 def _weights(place: int, count: int, free: list[sp.Symbol]) -> Array:
     """Which free number is that of each group, as rows of zeros and a one."""
     out = np.zeros((count, len(free)))
@@ -59,7 +73,7 @@ def _averaged(
 ) -> Finished:
     """The system with one number for all groups."""
     first = dict(zip(choice.groups, (sp.S.One, *[sp.S.Zero] * (count - 1)), strict=True))
-    renamed = {sp.Symbol(f"c{k * count}"): name for k, name in enumerate(names)}
+    renamed = {sp.Symbol(f"c{int(name.name[1:]) * count}"): name for name in names}
     right = tuple(e.xreplace(first).doit().xreplace(renamed) for e in settled.right)
     found = settled.trajectories
     starts = len(found.covariance) - mean.shape[1]

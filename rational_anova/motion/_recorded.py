@@ -11,12 +11,13 @@ import sympy as sp
 from .._core.types import Array
 from ..discovery import Evidence, Law, Noise, Parameter
 from ..symbols import Names
-from ._choice import Choice, Fitted, key_of
+from ._choice import Choice, Fitted, key_of, listed
 from ._claims import Judgement
 from ._finish import Finished
-from ._groups import typical
+from ._groups import renamed, typical
 from ._runs import Series
 from ._units import MotionUnits
+from .known import called
 from .record import Dynamics, Start
 
 
@@ -46,13 +47,19 @@ def recorded(
         settled, groups = typical(series, choice, settled)
     covariance = _covariance(settled)
     parameters = _parameters(settled, covariance)
+    names = {old.name: new.name for old, new in called(listed(best.sides)).items()}
+    own = {p.symbol: replace(p, name=names[p.name]).symbol for p in parameters}
+    settled = replace(settled, right=tuple(e.xreplace(own) for e in settled.right))
+    parameters = tuple(replace(p, name=names[p.name]) for p in parameters)
+    groups = None if groups is None else renamed(groups, names)
     if units is not None:
         parameters = _with_units(settled, parameters, states, units)
     spread = np.nanstd(choice.rows.X, axis=0)
     noise = found.noise * np.sqrt(found.counts / np.maximum(found.counts - _share(settled), 1))
     models, level = _levels(choice, settled)
-    names = Names([*states, *inputs])
-    laws = _laws(choice, settled, names, noise / spread, parameters, covariance, verdict)
+    laws = _laws(
+        choice, settled, Names([*states, *inputs]), noise / spread, parameters, covariance, verdict
+    )
     return Dynamics(
         equations=laws,
         measured=series.states, inputs=inputs, time=series.time, parameters=parameters,

@@ -63,3 +63,15 @@ def test_shooting_gives_up_on_what_has_no_solution():
     found = shot(System((x,), (), (a,), (a / x,)), Rows.of([run_of(rows)]),
                  np.array([1.0]), rows[:, None], np.array([0.01]))  # fmt: skip
     assert np.isinf(found.squares).all()
+
+
+def test_curves_along_a_solution_have_its_noise():
+    t = np.linspace(0, 3, 40)
+    clean = np.exp(-t)[:, None]
+    rows = clean + 0.1 * np.random.default_rng(0).normal(size=clean.shape)
+    smoothed = Smoothed.of([Run("0", t, rows, np.empty((40, 0)))])
+    along = smoothed.along(clean, np.array([0.1]))
+    np.testing.assert_allclose(along.nodes, clean, atol=1e-9)
+    assert along.noise == pytest.approx([0.1])
+    assert not along.clean.any()
+    assert along.part([0]).noise == pytest.approx([0.1])

@@ -6,6 +6,7 @@ from scipy.integrate import solve_ivp
 
 import rational_anova as ra
 from rational_anova.discovery import Grade
+from rational_anova.motion._discover import FUNCTIONS
 
 RNG = np.random.default_rng(3)
 T = np.linspace(0, 6, 40)
@@ -29,7 +30,7 @@ def test_numbers_and_errors_follow_the_unit_of_a_state(scale):
 
 
 def test_the_law_is_found_in_other_units_too():
-    found = ra.discover_dynamics(T, {"N": 1e6 * (GROWTH + 0.01 * NOISE)}, without=["quotient"])
+    found = ra.discover_dynamics(T, {"N": 1e6 * (GROWTH + 0.01 * NOISE)}, without=FUNCTIONS)
     assert found.name == "logistic growth"
     assert found.grade is Grade.ESTABLISHED
 

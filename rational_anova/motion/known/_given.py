@@ -47,6 +47,7 @@ def read_known(
     for name, formula in known.items():
         place = list(states).index(choice(name, states[:measured], "known"))
         found[place + measured * (order - 1)] = read_formula(name, formula, symbols)
+    _check_names(found)
     if order == 2:
         found |= {k: Given(symbols[measured + k], (), False) for k in range(measured)}
     return found
@@ -76,11 +77,33 @@ def read_formula(name: str, formula: str, symbols: Sequence[sp.Symbol]) -> Given
 
 def _term(name: str, part: sp.Expr, free: Sequence[sp.Symbol]) -> Term:
     """A term with a fitted factor, and at most one number inside."""
-    factors = [s for s in free if part.diff(s).free_symbols.isdisjoint([s])]
-    if not factors or len(free) > 2:
+    columns = part.free_symbols - set(free)
+    outside, function = part.as_independent(*columns, as_Add=False) if columns else (part, sp.S.One)
+    number, factor = outside.as_independent(*free, as_Add=False)
+    inner = tuple(s for s in free if function.has(s))
+    product = all(base.is_Symbol and power.is_number
+                  for base, power in factor.as_powers_dict().items())  # fmt: skip
+    if factor == 1 or not product or len(inner) > 1:
         raise ValueError(
-            f"known[{name!r}] has {part}, whose numbers cannot be fitted: a term may have one "
-            "factor and one number inside, as vmax*S/(km + S)"
+            f"known[{name!r}] has {part}, whose numbers cannot be fitted: a term may have a "
+            "factor, or a product of factors, and one number inside, as vmax*S/(km + S)"
         )
-    inner = tuple(s for s in free if s != factors[0])
-    return Term(part.diff(factors[0]), 0.0, POLYNOMIAL, inner, _STARTS if inner else ((),))
+    starts = _STARTS if inner else ((),)
+    return Term(number * function, 0.0, POLYNOMIAL, inner, starts, factor)
+
+
+def _check_names(found: Mapping[int, Given]) -> None:
+    """Refuse names that stand in products only, of which the numbers cannot be told."""
+    factors = [t.factor for given in found.values() for t in given.terms if t.factor is not None]
+    told = {s for given in found.values() for term in given.terms for s in term.inner}
+    while True:
+        new = [f for f in factors if len(f.free_symbols - told) == 1]
+        if not new:
+            break
+        told |= set().union(*(f.free_symbols for f in new))
+    for factor in factors:
+        if unknown := sorted(s.name for s in factor.free_symbols - told):
+            raise ValueError(
+                f"known= has {factor}, of which only the value can be fitted, not each of "
+                f"{', '.join(unknown)}; give one name to the product"
+            )

@@ -43,11 +43,11 @@ def summary(dynamics: Dynamics) -> str:
         shares = [f"{name} {100 * share:.4g}%" for name, share in dynamics.explained.items()]
         out += ["", f"explained by trajectories: {', '.join(shares)}"]
     noise = [_noise(dynamics, name, value) for name, value in dynamics.noise.items()]
-    runs = len(dynamics.starts)
+    runs, tried = len(dynamics.starts), dynamics.candidates
     out += [
         f"noise: {', '.join(noise)}",
         f"rows: {dynamics.rows} in {runs} run{'s' if runs > 1 else ''}, "
-        f"{dynamics.seconds:.1f} s, {dynamics.candidates} systems",
+        f"{dynamics.seconds:.1f} s, {tried} system{'s' if tried > 1 else ''}",
         trust(dynamics),
     ]
     return "\n".join(out)

@@ -140,12 +140,13 @@ def fitted_terms(problem: Problem, terms: Sequence[Term]) -> Equation:
     now = Equation((), (), empty, float(problem.y @ problem.y), np.inf)
     for term in terms:
         bank = _Bank(problem, [term])
-        ways = [bank.refined(e) for e in bank.extended(now, 1)]
+        ways = bank.started(now)
         if not ways:
             raise ValueError(
                 f"{term.expression} has no value on the rows, or says what another term says"
             )
-        now = ways[0]
+        # from all starts, as there may be several valleys, and wherever they lead, as it is given
+        now = min((bank.refined(way, near=False) for way in ways), key=lambda e: e.score)
     return now
 
 
@@ -189,6 +190,20 @@ class _Bank:
                     np.c_[member.columns, column], float(squares[at]), float(scores[at]),
                 )  # fmt: skip
         return list(out.values())
+
+    def started(self, member: Equation) -> list[Equation]:
+        """The member with the one term that there is, from all starts, the best first."""
+        out = []
+        for term, inner, column in self.entries:
+            C = np.c_[member.columns, column]
+            Q, R = np.linalg.qr(C)
+            if not R[-1, -1] ** 2 > _SAME * float(np.sum(column**2)):
+                continue  # what other terms say
+            left = self.problem.y - Q @ (Q.T @ self.problem.y)
+            terms, squares = (*member.terms, term), float(left @ left)
+            score = float(self._likelihood(squares)) + self._cost(terms)
+            out.append(Equation(terms, (*member.inner, inner), C, squares, score))
+        return sorted(out, key=lambda e: e.score)
 
     def of_length(self, length: int, count: int) -> list[Equation]:
         """The best of all pairs, and of all triples with two polynomial terms."""
@@ -240,8 +255,13 @@ class _Bank:
         score = float(self._likelihood(squares)) + self._cost(terms)
         return Equation(terms, inner, C, squares, score)
 
-    def refined(self, member: Equation) -> Equation:
-        """The member with its inner numbers where they explain the rows best."""
+    def refined(self, member: Equation, near: bool = True) -> Equation:
+        """The member with its inner numbers where they explain the rows best.
+
+        Args:
+            member: an equation.
+            near: whether numbers far from those tried make it another equation, which is none.
+        """
         sizes = [len(inner) for inner in member.inner]
         if not sum(sizes):
             return member
@@ -272,7 +292,7 @@ class _Bank:
         if not squares < member.squares:
             return member
         inner = tuple(tuple(part.tolist()) for part in np.split(flat, cuts))
-        if not all(map(_within, member.terms, inner)):
+        if near and not all(map(_within, member.terms, inner)):
             return replace(member, score=np.inf)
         score = float(self._likelihood(squares)) + self._cost(member.terms)
         return Equation(member.terms, inner, columns(flat), squares, score)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -31,6 +31,7 @@ class Smoothed:
         timed: whether time is an input, the last.
         exact: whether the rows are known to have no noise, whatever the curves make of them.
         sizes: of the noise of each cell, relative to the others of its state, (rows, states).
+        level: of the noise by state, where the curves are solutions of a system and do not tell.
     """
 
     runs: Sequence[Run]
@@ -39,6 +40,7 @@ class Smoothed:
     timed: bool = False
     exact: bool = False
     sizes: Array | None = None
+    level: Array | None = None
 
     @classmethod
     def of(
@@ -55,9 +57,28 @@ class Smoothed:
         ]  # fmt: skip
         return cls(runs, curves, order, timed, exact, sizes)
 
+    def along(self, nodes: Array, level: Array) -> Smoothed:
+        """The same runs with the solution of a system as curves, of which rows are so far."""
+        cuts = np.cumsum([len(run.t) for run in self.runs])[:-1]
+        curves = [[smooth(run.t, x, exact=True) for x in own.T[: run.X.shape[1]]]
+                  for run, own in zip(self.runs, np.split(nodes, cuts), strict=True)]  # fmt: skip
+        return replace(self, curves=curves, level=np.maximum(level, self.floor))
+
+    def part(self, runs: Sequence[int]) -> Smoothed:
+        """Some of the runs, with curves of their own."""
+        own = [self.runs[k] for k in runs]
+        cuts = np.cumsum([len(run.t) for run in self.runs])[:-1]
+        parts = None if self.sizes is None else np.split(self.sizes, cuts)
+        sizes = None if parts is None else np.concatenate([parts[k] for k in runs])
+        if self.level is None:
+            return Smoothed.of(own, self.order, self.timed, self.exact, sizes)
+        return replace(self, runs=own, curves=[self.curves[k] for k in runs], sizes=sizes)
+
     @property
     def noise(self) -> Array:
         """Standard deviation of the noise of each measured state."""
+        if self.level is not None:
+            return self.level
         squares = [[curve.noise**2 * len(run.t) for curve in curves]
                    for run, curves in zip(self.runs, self.curves, strict=True)]  # fmt: skip
         rows = sum(len(run.t) for run in self.runs)

@@ -37,6 +37,7 @@ class Term:
         kind: "polynomial", "function" or "quotient".
         inner: symbols of numbers inside of it.
         starts: values of these to begin with, each a tuple.
+        factor: what the user calls the fitted number: a name, or a product of powers of names.
     """
 
     expression: sp.Expr
@@ -44,6 +45,7 @@ class Term:
     kind: str
     inner: tuple[sp.Symbol, ...] = ()
     starts: tuple[tuple[float, ...], ...] = ((),)
+    factor: sp.Expr | None = None
 
     @property
     def key(self) -> sp.Expr:
