@@ -11,6 +11,7 @@ from ._reduced_table import ReducedTable
 from ._template import Data, Template
 from ._vocabulary import LINKS, Term, permitted
 
+LOUD = 0.03
 _PAGES = 300.0  # operations of a formula that no one would read
 
 
@@ -31,7 +32,7 @@ def settled(best: Template, noise: float) -> bool:
     if best.error < exact_below(len(best.parameters)):
         return True
     few = np.log(best.rows) + 2.5 * len(best.parameters) + 2
-    sharp = best.error <= near(best.rows) * noise and best.rows >= FEW_ROWS
+    sharp = best.error <= near(best.rows) * noise and best.rows >= FEW_ROWS and noise < LOUD
     return bool(sharp and best.numbers <= few)
 
 
@@ -54,7 +55,7 @@ def judged(pool: list[Candidate], noise: float) -> tuple[list[Candidate], bool]:
     best = pool[0]
     # at the noise, and hardly a number in it that is not simple: nothing better is to come
     few = np.log(len(best.table.y)) + 2.5 * len(best.theta) + 2
-    sharp = best.error <= near(len(best.table.y)) * noise
+    sharp = best.error <= near(len(best.table.y)) * noise and noise < LOUD
     done = sharp and (best.numbers or 99) <= few and best.cost <= 14
     return pool, bool(done) and len(best.table.y) >= FEW_ROWS
 
