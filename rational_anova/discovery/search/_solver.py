@@ -12,6 +12,7 @@ import sympy as sp
 from .._route import Joined, LinearIn, Linked, Separated
 from .._thresholds import CLEAR, DEEPEST, EXACT, NO_NOISE, NO_SURROGATE, POOR_SURROGATE
 from ..sums import EFFORT, Atom, Effort, pursued
+from ..waves import spectral_lines
 from ._candidate import Candidate
 from ._judge import adequate, constant, finished, judged, near, polished, settled
 from ._rates import scanned_rates
@@ -208,6 +209,8 @@ def _of_one(table: ReducedTable, search: Search, noise: float, depth: int) -> It
         for k in (2, 1):  # no negative powers of what changes sign: the target takes them
             over = table.divided(u**-k, table.variables[0] ** -k)
             yield "lifts", lifts(over, ("y",), deadline, forbidden)
+    if depth == 0 and not search.content and table.loo > NO_NOISE:
+        yield "spectral lines", lambda: lined(table, search)
     # with noise, sums of one column would mostly be what named laws and products are already
     clear, many = noise < CLEAR, search.long and len(u) >= _MANY_ROWS and depth == 0
     if clear or many:
@@ -266,6 +269,24 @@ def summed(table: ReducedTable, search: Search, noise: float, effort: Effort) ->
     if effort is _QUICK and EXACT < best < _BETTER * noise:
         # what has edges looks noisy to a smooth surrogate, and a sum does not mind them
         found += summed(table, search, noise, EFFORT)
+    return sorted(found, key=lambda t: t.score)[:4]
+
+
+def lined(table: ReducedTable, search: Search) -> list[Template]:
+    """Laws that are sums of a few waves of one variable, or a modulated wave."""
+    if {"sin", "cos"} & table.forbidden:
+        return []
+    u = tuple(sp.symbols("_u0:1"))
+    found: list[Template] = []
+    for some in spectral_lines(table.U[:, 0], table.f, table.weight):
+        if search.over or some.error > _BETTER * table.loo * table.spread:
+            continue
+        for formula in some.formulas(u[0]):
+            law = Template.of(table.expression(formula, u), stage="lines", route=table.route)
+            law = law.refined(search.data)
+            search.counter.candidates += 1
+            if np.isfinite(law.error):
+                found.append(law.weighed(search.data))
     return sorted(found, key=lambda t: t.score)[:4]
 
 
