@@ -49,6 +49,7 @@ SCAN_ROWS = 200  # that the scan of rates looks at
 SCAN_KEPT = {1: 3, 2: 6, 3: 4}  # supports of each size that are refined
 SCAN_PROMISING = 120  # supports whose rates are sharpened
 CLEAR = 1e-5  # leave-one-out error of a surrogate below which ways that want sharp rows are tried
+LOUD_NOISE = 0.03  # leave-one-out error above which numbers are simple by chance: 25/4 or 2 pi
 NO_NOISE = 1e-7  # leave-one-out error of a surrogate below which rows have no noise
 
 # -- numbers
