@@ -157,7 +157,8 @@ def _rates_of_sums(table: ReducedTable) -> list[float]:
     assert table.surrogate is not None
     rows = table.surrogate.interior
     f, G, H = (
-        a[rows] for a in (table.surrogate.values, table.surrogate.gradients, table.surrogate.hessian)
+        a[rows]
+        for a in (table.surrogate.values, table.surrogate.gradients, table.surrogate.hessian)
     )
     found = []
     for i, j in itertools.combinations(range(table.U.shape[1]), 2):

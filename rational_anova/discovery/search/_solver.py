@@ -239,9 +239,7 @@ def _of_more(table: ReducedTable, search: Search, noise: float, depth: int) -> I
     if r == 2:
         yield "lifts", lifts(table, search.links(noise), search.deadline, search.forbidden)
     if deeper and clear:
-        yield "levels", lambda: separated(
-            table, search.share(0.5), depth, exponential_sums(table)
-        )
+        yield "levels", lambda: separated(table, search.share(0.5), depth, exponential_sums(table))
     if deeper and not clear:
         yield "varying coefficients", lambda: by_coefficients(table, search.share(0.6), depth)
     if r == 2 and not search.content:  # a third of the time that rates take
