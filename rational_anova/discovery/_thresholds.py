@@ -14,6 +14,7 @@ CONCLUDED = 0.93  # ... and all before the weighing
 # -- exact or not
 EXACT = 1e-10  # an error that no approximation of few terms reaches by chance
 EXACT_LONG = 1e-12  # ... and one of more than FREE_NUMBERS
+EXACT_NUMBERS = 12  # of a law that fits to rounding: a polynomial of more can follow any curve so
 ROUNDING = 1e-13  # below this, errors are not told apart: a thousand roundings of float64
 
 # -- rows
