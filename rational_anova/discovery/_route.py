@@ -39,16 +39,16 @@ class Factors:
 
 @dataclass(frozen=True)
 class Joined:
-    """Two variables that enter as one expression."""
+    """One or two variables that enter as one expression."""
 
-    pair: tuple[sp.Expr, sp.Expr]
+    variables: tuple[sp.Expr, ...]
     expression: sp.Expr
 
     @property
     def text(self) -> str:
         """The step in words."""
-        first, second = self.pair
-        return f"{first} and {second} enter as {self.expression} only"
+        verb = "enters" if len(self.variables) == 1 else "enter"
+        return f"{' and '.join(map(str, self.variables))} {verb} as {self.expression} only"
 
 
 @dataclass(frozen=True)

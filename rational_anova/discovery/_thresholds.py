@@ -14,6 +14,7 @@ CONCLUDED = 0.93  # ... and all before the weighing
 # -- exact or not
 EXACT = 1e-10  # an error that no approximation of few terms reaches by chance
 EXACT_LONG = 1e-12  # ... and one of more than FREE_NUMBERS
+EXACT_NUMBERS = 12  # of a law that fits to rounding: a polynomial of more can follow any curve so
 ROUNDING = 1e-13  # below this, errors are not told apart: a thousand roundings of float64
 
 # -- rows
@@ -49,6 +50,7 @@ SCAN_ROWS = 200  # that the scan of rates looks at
 SCAN_KEPT = {1: 3, 2: 6, 3: 4}  # supports of each size that are refined
 SCAN_PROMISING = 120  # supports whose rates are sharpened
 CLEAR = 1e-5  # leave-one-out error of a surrogate below which ways that want sharp rows are tried
+LOUD_NOISE = 0.03  # leave-one-out error above which numbers are simple by chance: 25/4 or 2 pi
 NO_NOISE = 1e-7  # leave-one-out error of a surrogate below which rows have no noise
 
 # -- numbers

@@ -10,6 +10,7 @@ from rational_anova.discovery.claims import (
     best_of_each_law,
     catalogued,
     chosen_noise,
+    exact,
     freed,
     graded,
     named_candidate,
@@ -25,6 +26,7 @@ from rational_anova.discovery.claims._effects import effects_left
 from rational_anova.discovery.claims._exponents import exponents
 from rational_anova.discovery.claims._smooth import residual_gain, smooth_deviance
 from rational_anova.discovery.claims._tests import lack_of_fit, neighbours, outer_part, stability
+from rational_anova.discovery.claims._weigh import composed_candidate
 from rational_anova.discovery.fitting import QUICK, THOROUGH, Form, NoiseShape, Rows, fitted
 from rational_anova.discovery.search import Template
 
@@ -261,6 +263,16 @@ def test_grades():
     assert graded(found, rows, 1e9, stopped=True).grade is Grade.SEVERAL
     assert Grade.SEVERAL.claimed
     assert not Grade.INTERPOLATION.claimed
+
+
+def test_a_polynomial_that_follows_a_curve_to_rounding_is_no_law():
+    x = np.linspace(-1, 1, 60)
+    rows = Rows(x[:, None], np.exp(x))
+    form = Form.of(" + ".join(f"c{k}*x**{k}" for k in range(16)), ("x",))
+    law = [composed_candidate(fitted(form, rows, effort=QUICK))]
+    assert exact(law[0].fit, rows)
+    assert graded(law, rows, 1e9, trusted=False).grade is Grade.INTERPOLATION
+    assert graded(law, rows, 1e9).grade.claimed  # a form of the user's own is another matter
 
 
 def test_grades_when_the_time_is_up():

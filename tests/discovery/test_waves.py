@@ -5,7 +5,7 @@ import pytest
 import sympy as sp
 
 import rational_anova as ra
-from rational_anova.discovery.waves import Phase, phases
+from rational_anova.discovery.waves import Phase, phases, spectral_lines
 
 
 def table(columns, rows=600, seed=0, **ranges):
@@ -108,3 +108,37 @@ def test_wave_at_noise():
     law = ra.discover(data, y, target="y")
     columns = np.column_stack([data[name] for name in data])
     assert np.sqrt(np.mean((law.predict(columns) - truth) ** 2)) < 0.004
+
+
+T = np.sort(np.random.default_rng(5).uniform(0, 5, 400))
+
+
+def test_lines_of_a_modulated_wave():
+    y = 0.2 + 3 * (1 + 0.4 * np.cos(2.3 * T)) * np.cos(21 * T)
+    *_, found = spectral_lines(T, y, np.ones(len(T)))
+    assert sorted(found.rates) == pytest.approx([18.7, 21, 23.3])
+    assert found.error < 1e-12
+    plain, modulated = found.formulas(sp.Symbol("t"))
+    for formula in (plain, modulated):
+        np.testing.assert_allclose(sp.lambdify("t", formula)(T), y, atol=1e-11)
+    assert modulated.count(sp.cos) == 2
+
+
+def test_lines_with_phases():
+    y = 2 * np.sin(9 * T + 1) + np.cos(15 * T - 0.5)
+    *_, found = spectral_lines(T, y, np.ones(len(T)))
+    (formula,) = found.formulas(sp.Symbol("t"))
+    np.testing.assert_allclose(sp.lambdify("t", formula)(T), y, atol=1e-11)
+
+
+@pytest.mark.parametrize("y", [T**2, np.exp(-T), np.random.default_rng(6).normal(size=len(T))])
+def test_no_lines(y):
+    assert not [found for found in spectral_lines(T, y, np.ones(len(T))) if found.error < 0.5]
+
+
+def test_modulated_wave_in_noise():
+    y = 3 * (1 + 0.4 * np.cos(2.3 * T)) * np.cos(21 * T)
+    noisy = y + 0.02 * np.random.default_rng(7).normal(size=len(T))
+    *_, found = spectral_lines(T, noisy, np.ones(len(T)))
+    _, modulated = found.formulas(sp.Symbol("t"))
+    assert len(modulated.atoms(sp.Float)) == 4  # two amplitudes and two rates: no phase, no number

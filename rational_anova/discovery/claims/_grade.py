@@ -13,6 +13,7 @@ from ..._core.types import Array
 from .._thresholds import (
     ASTRAY,
     COMPARABLE,
+    EXACT_NUMBERS,
     FEW_NAMED_NUMBERS,
     FEW_NUMBERS,
     MISSTATED,
@@ -92,6 +93,9 @@ def graded(
     if exact(best.fit, rows):
         if len(rows.y) <= best.fit.numbers:
             many = f"It has {best.fit.numbers} fitted numbers on {len(rows.y)} rows."
+            return Verdict(Grade.INTERPOLATION, (many, *beyond))
+        if not trusted and best.named is None and best.fit.numbers > EXACT_NUMBERS:
+            many = f"It has {best.fit.numbers} fitted numbers: so many follow any smooth function."
             return Verdict(Grade.INTERPOLATION, (many, *beyond))
         enough = len(rows.y) >= best.fit.numbers + 3
         return Verdict(Grade.ESTABLISHED if enough and not beyond else Grade.SEVERAL, tuple(beyond))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import sympy as sp
 
-from .._thresholds import EXACT, FEW_ROWS, FREE_NUMBERS, exact_below
+from .._thresholds import EXACT, FEW_ROWS, FREE_NUMBERS, LOUD_NOISE, exact_below
 from ._candidate import Candidate, pruned
 from ._reduced_table import ReducedTable
 from ._template import Data, Template
@@ -31,8 +31,8 @@ def settled(best: Template, noise: float) -> bool:
     if best.error < exact_below(len(best.parameters)):
         return True
     few = np.log(best.rows) + 2.5 * len(best.parameters) + 2
-    sharp = best.error <= near(best.rows) * noise and best.rows >= FEW_ROWS
-    return bool(sharp and best.numbers <= few)
+    near_noise = best.error <= near(best.rows) * noise and noise < LOUD_NOISE
+    return bool(near_noise and best.rows >= FEW_ROWS and best.numbers <= few)
 
 
 def judged(pool: list[Candidate], noise: float) -> tuple[list[Candidate], bool]:
@@ -54,7 +54,7 @@ def judged(pool: list[Candidate], noise: float) -> tuple[list[Candidate], bool]:
     best = pool[0]
     # at the noise, and hardly a number in it that is not simple: nothing better is to come
     few = np.log(len(best.table.y)) + 2.5 * len(best.theta) + 2
-    sharp = best.error <= near(len(best.table.y)) * noise
+    sharp = best.error <= near(len(best.table.y)) * noise and noise < LOUD_NOISE
     done = sharp and (best.numbers or 99) <= few and best.cost <= 14
     return pool, bool(done) and len(best.table.y) >= FEW_ROWS
 

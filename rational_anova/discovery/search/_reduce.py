@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 import sympy as sp
@@ -216,6 +216,11 @@ def _joined(table: ReducedTable, i: int, j: int, a: str, b: str, s: sp.Expr) -> 
     )
 
 
+@lru_cache(None)
+def _simple(weight: float) -> sp.Rational:
+    return sp.nsimplify(weight)
+
+
 WEIGHTS = {2: (1.0, -1.0, 2.0, -2.0, 0.5, -0.5), 3: (1.0, -1.0, 2.0, -2.0), 4: (1.0, -1.0)}
 
 
@@ -241,7 +246,7 @@ def scalings(
             left += float(k) ** 2 * square
             violation = np.sqrt(max(left, 0.0)) / norms[index].max()
             if violation < tolerance:
-                exact = dict(zip(group, (sp.nsimplify(x) for x in w), strict=True))
+                exact = dict(zip(group, map(_simple, w), strict=True))
                 cost = 0.01 * float(sum(abs(v) + v.q for v in exact.values()))
                 yield Guess(
                     violation + cost,

@@ -16,7 +16,7 @@ from .._thresholds import COMPARED_TERMS, EXACT_REDUCTION, SPLIT_SLACK
 from ..waves import Phase, phases
 from ._reduced_table import ReducedTable
 from ._surrogate import Basis, definite, leave_one_out, top_degree
-from ._vocabulary import LINKS, SLOPES, Link
+from ._vocabulary import ARTANH, LINKS, SLOPES, USUAL, Link, exponential
 
 _RATES = (1.0, 2.0, 0.5, np.pi, 2 * np.pi, 4 * np.pi)  # that phases mostly have
 _NEAR_RATE = 0.04  # how far a periodogram may be off, relatively
@@ -24,6 +24,12 @@ _SHARP_RATE = 1e-3  # what is left is refined with the law
 _PROMISING = 0.9  # times the error of a surrogate of the columns, at the rate of the periodogram
 _SMOOTHER = 0.1  # ... and at the best one
 _FIRST_OF_TWO = 0.7  # ... and of a phase beside which there is another
+_SCREENED_COLUMNS = 5  # whose cuts in two are all tried where a surrogate fails
+_SCREENED_ROWS = 800
+_PROMISING_SUM = 0.7  # times the error of a surrogate of all columns, on fewer rows
+_NEARLY_A_SUM = 0.05  # relative size of what two variables have together in a sum
+_STEEP = 60.0  # exponent over the range of the target of a link exp(c y)
+_SHARPEST = 1e-9  # relative step of its rate
 _AS_SMOOTH = 1.5  # times the least error, for fewer columns
 
 
@@ -38,10 +44,11 @@ class Split:
     loo: float
 
 
-def interactions(table: ReducedTable, link: Link | None) -> Array:
+def interactions(table: ReducedTable, link: Link | None, rate: float | None = None) -> Array:
     """How much each pair of variables has to say together about g(f), in units of y's spread.
 
-    Without a link: how far f is from a product of functions of the two.
+    Without a link: how far f is from a product of functions of the two. With a rate, g is
+    exp(rate f).
     """
     s = table.surrogate
     r = table.U.shape[1]
@@ -52,6 +59,8 @@ def interactions(table: ReducedTable, link: Link | None) -> Array:
     with np.errstate(all="ignore"):
         if link is None:
             first, second = f / np.sqrt(np.mean(f**2)), -1 / np.sqrt(np.mean(f**2)) + 0 * f
+        elif rate is not None:
+            first, second = (rate**k * np.exp(rate * f) for k in (1, 2))
         else:
             first, second = (d(f) for d in SLOPES[link.name])
         mixed = first[:, None, None] * H + second[:, None, None] * G[:, :, None] * G[:, None, :]
@@ -126,11 +135,118 @@ def sums(table: ReducedTable, names: Sequence[str]) -> Iterator[Split]:
             yield Split(link, left, right, part, loo)
 
 
-def _fit_sum(table: ReducedTable, left: Sequence[int], right: Sequence[int]) -> tuple[Array, float]:
+def exponential_sums(table: ReducedTable) -> Iterator[Split]:
+    """Cuts of exp(c y) into a sum of two parts, with the rate c that the slopes ask for."""
+    if table.surrogate is None or {"log", "exp"} & table.forbidden:
+        return
+    tolerance = max(_NEARLY_A_SUM, 10 * table.loo)
+    allowed = max(SPLIT_SLACK * table.loo, EXACT_REDUCTION)
+    for rate in _rates_of_sums(table)[:2]:
+        strength = interactions(table, exponential(rate), rate)
+        for left, right in itertools.islice(groupings(strength, tolerance), 2):
+            link, part, loo = _sharpened(table, rate, left, right)
+            if loo <= allowed:
+                yield Split(link, left, right, part, loo)
+
+
+def _rates_of_sums(table: ReducedTable) -> list[float]:
+    """Rates c for which pairs of variables do not interact in exp(c y), the surest first.
+
+    The mixed slope of exp(c f) is c exp(c f) (f_ij + c f_i f_j).
+    """
+    assert table.surrogate is not None
+    rows = table.surrogate.interior
+    f, G, H = (
+        a[rows]
+        for a in (table.surrogate.values, table.surrogate.gradients, table.surrogate.hessian)
+    )
+    found = []
+    for i, j in itertools.combinations(range(table.U.shape[1]), 2):
+        product, mixed = G[:, i] * G[:, j], H[:, i, j]
+        size, across = float(product @ product), float(np.linalg.norm(mixed))
+        if not (np.isfinite(size) and size > 0 and across > 0):
+            continue
+        rate = -float(mixed @ product) / size
+        violation = float(np.linalg.norm(mixed + rate * product)) / across
+        if violation < _NEARLY_A_SUM and 0.1 < abs(rate) * float(np.ptp(f)) < _STEEP:
+            found.append((violation, rate))
+    return [rate for _, rate in sorted(found)]
+
+
+def _sharpened(
+    table: ReducedTable, rate: float, left: tuple[int, ...], right: tuple[int, ...]
+) -> tuple[Link, Array, float]:
+    """The link with the rate of the least error, the right part and its error."""
+
+    def tried(log_rate: float) -> tuple[float, Array, Link]:
+        link = exponential(float(np.sign(rate) * np.exp(log_rate)))
+        if not link.inside(table.f).all():
+            return np.inf, np.zeros(len(table.y)), link
+        part, loo = _fit_sum(table.linked(link), left, right)
+        return loo, part, link
+
+    at, step = float(np.log(abs(rate))), _NEAR_RATE / 2
+    best = tried(at)
+    while best[0] > EXACT_REDUCTION and step > _SHARPEST:
+        sides = [(tried(at + k * step), at + k * step) for k in (-1, 1)]
+        trial, place = min(sides, key=lambda t: t[0][0])
+        if trial[0] < best[0]:
+            best, at = trial, place
+        else:
+            step /= 3
+    loo, part, link = best
+    return link, part, loo
+
+
+def plain_sums(table: ReducedTable) -> Iterator[Split]:
+    """Cuts of g(y) into a sum of two parts where a surrogate of all columns cannot follow y.
+
+    Two parts of fewer columns can have a much higher degree than one of all.
+    """
+    r, most = table.U.shape[1], _SCREENED_ROWS
+    if not 2 <= r <= _SCREENED_COLUMNS:
+        return
+    some = np.linspace(0, len(table.y) - 1, min(most, len(table.y))).astype(int)
+    tried = []
+    for link in (*(LINKS[name] for name in USUAL), ARTANH):
+        if link.function in table.forbidden and link.function:
+            continue
+        if not link.inside(table.f).all():
+            continue
+        seen = table.linked(link)
+        few = replace(
+            seen, y=seen.y[some], f=seen.f[some], U=seen.U[some], weight=seen.weight[some],
+            importance=None if seen.importance is None else seen.importance[some],
+        )  # fmt: skip
+        for left, right in _bipartitions(r):
+            _, loo = _fit_sum(few, left, right, (len(some) // 8,))
+            if loo < _PROMISING_SUM * table.loo:
+                tried.append((loo, link.cost, link, left, right))
+    for _, _, link, left, right in sorted(tried, key=lambda t: t[:2])[:3]:
+        part, loo = _fit_sum(table.linked(link), left, right)
+        if loo < _SMOOTHER * table.loo:
+            yield Split(link, left, right, part, loo)
+
+
+def _bipartitions(r: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """All ways to cut so many variables in two, the smaller group first."""
+    for size in range(1, r // 2 + 1):
+        for left in itertools.combinations(range(r), size):
+            right = tuple(k for k in range(r) if k not in left)
+            if size < len(right) or 0 in left:
+                yield left, right
+
+
+_SIZES = (8, 20, 45, 110, 300)  # columns of a part
+
+
+def _fit_sum(
+    table: ReducedTable, left: Sequence[int], right: Sequence[int], sizes: Sequence[int] = _SIZES
+) -> tuple[Array, float]:
     """The right part of a sum of smooth functions of both groups, and its leave-one-out error."""
     best: tuple[float, Array] = (np.inf, np.zeros(len(table.y)))
     budget = max(6, min(300, len(table.y) // 4))
-    for columns in sorted({min(c, budget) for c in (8, 20, 45, 110, 300)}):
+    for columns in sorted({min(c, budget) for c in sizes}):
         for logs in _logs(table, left, right):
             table.in_time()
             A, B = (_columns(table.U[:, g], columns, logs) for g in (left, right))

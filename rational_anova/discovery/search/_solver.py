@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import sympy as sp
 
-from .._route import LinearIn, Linked, Separated
+from .._route import Joined, LinearIn, Linked, Separated
 from .._thresholds import CLEAR, DEEPEST, EXACT, NO_NOISE, NO_SURROGATE, POOR_SURROGATE
 from ..sums import EFFORT, Atom, Effort, pursued
+from ..waves import spectral_lines
 from ._candidate import Candidate
-from ._judge import adequate, constant, finished, judged, polished, settled
+from ._judge import adequate, constant, finished, judged, near, polished, settled
 from ._rates import scanned_rates
 from ._reduce import hidden_factors, reduce_table
 from ._reduced_table import ReducedTable
-from ._separate import sums, varying, waving
+from ._separate import Split, exponential_sums, plain_sums, sums, varying, waving
 from ._stages import lifts, null_space, rational_terms
 from ._surrogate import definite
 from ._template import Data, Template
@@ -28,6 +29,7 @@ _BETTER = 0.5  # times the error of the smooth surrogate: no law of few numbers 
 _QUICK = Effort(first=30, kept=6, tried=8, terms=4, inner=2)
 _FEW = 3  # numbers of a law that few others could rival
 _MANY_ROWS = 300  # on which sums of a noisy column can be told apart
+_DECADE = 5.0  # ratio of the ends of a column whose logarithm may be what counts
 _RARE = tuple(name for name in LINKS if name not in USUAL)
 _PLAIN = ("y", "1/y")  # links of laws that are simple
 _WIDE = Effort(kept=20)  # one variable is quick, and many functions of it are alike
@@ -87,7 +89,9 @@ def solve(table: ReducedTable, search: Search, depth: int = 0) -> list[Template]
         return searched(reduce_table(table, search.share(0.5).deadline), search, depth)
     # symmetries of what a surrogate follows a little take less time than waves; else more
     lost = table.loo > NO_SURROGATE
-    found = waved(table, search) if lost else []
+    found = separated(table, search.share(0.4), 0, plain_sums(table)) if lost else []
+    if lost and not _exact(found):
+        found += waved(table, search)
     if _exact(found):
         return finished([], found, search.data, search.forbidden)
     half = search.share(0.5).deadline
@@ -136,8 +140,9 @@ def searched(
                 search.counter.pool, search.counter.found = pool, found
             if done or (found and settled(found[0], noise)):
                 return finished(pool, found, search.data, search.forbidden)
-            # of several surrogates the least error is a little too small, by chance
-            own = max(noise, reduced.loo)
+            # of several surrogates the least error is a little too small, by chance; by more,
+            # what was divided out is not the whole law
+            own = min(max(noise, reduced.loo), near(len(reduced.y)) * noise)
             # a part has no noise of its own, but errors of the fit that freed it of the others
             if (own > NO_NOISE or depth > 0) and adequate(pool, found, own):
                 search.content |= not _edged(found, own, reduced)
@@ -204,12 +209,16 @@ def _of_one(table: ReducedTable, search: Search, noise: float, depth: int) -> It
         for k in (2, 1):  # no negative powers of what changes sign: the target takes them
             over = table.divided(u**-k, table.variables[0] ** -k)
             yield "lifts", lifts(over, ("y",), deadline, forbidden)
+    if depth == 0 and not search.content and table.loo > NO_NOISE:
+        yield "spectral lines", lambda: lined(table, search)
     # with noise, sums of one column would mostly be what named laws and products are already
     clear, many = noise < CLEAR, search.long and len(u) >= _MANY_ROWS and depth == 0
     if clear or many:
         yield "sums", lambda: summed(table, search.share(0.5), noise, _QUICK)
     elif depth == 0 and not definite(u):
         yield "sums", lambda: exact_sums(table, search.share(0.5), noise)
+    if clear and depth == 0 and (u > 0).all() and u.max() > _DECADE * u.min():
+        yield "sums of logarithms", lambda: summed(logged(table), search.share(0.4), noise, _QUICK)
     if depth < DEEPEST:
         yield "links", lambda: hidden(table, search.share(0.5), depth)
     if clear and not search.content:
@@ -224,11 +233,13 @@ def _of_more(table: ReducedTable, search: Search, noise: float, depth: int) -> I
         yield "sums", lambda: summed(table, search.share(0.5), noise, _QUICK)
     if deeper:
         yield "links", lambda: hidden(table, search.share(0.5), depth)
-        yield "parts", lambda: separated(table, search.share(0.6), depth)
+        yield "parts", lambda: separated(table, search.share(0.6), depth, sums(table, list(LINKS)))
     if deeper and clear:  # then coefficients are sharp, and quicker to see than lifts
         yield "varying coefficients", lambda: by_coefficients(table, search.share(0.6), depth)
     if r == 2:
         yield "lifts", lifts(table, search.links(noise), search.deadline, search.forbidden)
+    if deeper and clear:
+        yield "levels", lambda: separated(table, search.share(0.5), depth, exponential_sums(table))
     if deeper and not clear:
         yield "varying coefficients", lambda: by_coefficients(table, search.share(0.6), depth)
     if r == 2 and not search.content:  # a third of the time that rates take
@@ -257,6 +268,30 @@ def summed(table: ReducedTable, search: Search, noise: float, effort: Effort) ->
         # what has edges looks noisy to a smooth surrogate, and a sum does not mind them
         found += summed(table, search, noise, EFFORT)
     return sorted(found, key=lambda t: t.score)[:4]
+
+
+def lined(table: ReducedTable, search: Search) -> list[Template]:
+    """Laws that are sums of a few waves of one variable, or a modulated wave."""
+    if {"sin", "cos"} & table.forbidden:
+        return []
+    u = tuple(sp.symbols("_u0:1"))
+    found: list[Template] = []
+    for some in spectral_lines(table.U[:, 0], table.f, table.weight):
+        if search.over or some.error > _BETTER * table.loo * table.spread:
+            continue
+        for formula in some.formulas(u[0]):
+            law = Template.of(table.expression(formula, u), stage="lines", route=table.route)
+            law = law.refined(search.data)
+            search.counter.candidates += 1
+            if np.isfinite(law.error):
+                found.append(law.weighed(search.data))
+    return sorted(found, key=lambda t: t.score)[:4]
+
+
+def logged(table: ReducedTable) -> ReducedTable:
+    """The table of one variable with its logarithm in its place."""
+    log = sp.log(table.variables[0])
+    return table.reduced(np.log(table.U), (log,), Joined((table.variables[0],), log))
 
 
 def exact_sums(table: ReducedTable, search: Search, noise: float) -> list[Template]:
@@ -307,10 +342,12 @@ def hidden(table: ReducedTable, search: Search, depth: int) -> list[Template]:
     return out
 
 
-def separated(table: ReducedTable, search: Search, depth: int) -> list[Template]:
+def separated(
+    table: ReducedTable, search: Search, depth: int, splits: Iterable[Split]
+) -> list[Template]:
     """Laws that are sums (or, of log y, products) of laws of fewer variables."""
     out: list[Template] = []
-    for split in sums(table, list(LINKS)):
+    for split in splits:
         if search.over:
             break
         product = split.link is None

@@ -296,6 +296,8 @@ def _moderate(f: Array) -> Bools:
     return np.abs(f) < 15
 
 
+_STEEPEST = 100.0  # exponent of a link that keeps its digits
+
 _ALL = (
     Link("y", lambda f: f, np.ones_like, lambda t: t, np.ones_like, lambda t: t,
          _everywhere, 0),
@@ -323,6 +325,22 @@ _ALL = (
          sp.atan, _within(-np.pi / 2, np.pi / 2), 2, "sin"),
 )  # fmt: skip
 LINKS = {link.name: link for link in _ALL}
+# tried for sums of parts only, where nothing else has held
+ARTANH = Link(
+    "artanh y", np.arctanh, lambda f: 1 / (1 - f**2), np.tanh,
+    lambda t: 1 / np.cosh(t) ** 2, sp.tanh, _within(-1, 1), 2, "tanh",
+)  # fmt: skip
+
+
+def exponential(rate: float) -> Link:
+    """The link exp(c y) with any rate: of levels, whose powers add."""
+    return Link(
+        "exp(c y)", lambda f: np.exp(rate * f), lambda f: rate * np.exp(rate * f),
+        lambda t: np.log(np.abs(t)) / rate, lambda t: 1 / (rate * np.abs(t)),
+        lambda t: sp.log(t) / sp.Float(rate, 17), lambda f: np.abs(rate * f) < _STEEPEST, 3, "log",
+    )  # fmt: skip
+
+
 USUAL = ("y", "1/y", "y^2", "log y", "sqrt y", "1/y^2")
 
 # first and second derivative of the links that may turn a table into a sum of parts
