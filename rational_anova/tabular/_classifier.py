@@ -171,6 +171,8 @@ def _labels(y: Any) -> Array:
             f"y has classes of the type {names}; classes are all text, or all numbers: make them "
             "text, as [str(one) for one in y]"
         )
+    if numbers and kinds == numbers and found.dtype == object and not pd.isna(found).any():
+        return np.asarray(found.tolist())  # booleans or numbers, held as objects
     return found
 
 
