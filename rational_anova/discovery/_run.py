@@ -79,7 +79,7 @@ class Run:
 
     @property
     def late(self) -> bool:
-        """Whether the time is past, or Ctrl-C was pressed: what a law can do without is left out."""
+        """Whether time is past, or Ctrl-C was pressed: what a law can do without is left out."""
         return self.interrupted or time.monotonic() > self.options.limit
 
     @property
