@@ -6,6 +6,9 @@ outliers. Seconds are those of the processor by default, the clock of `discover`
 work on the machine does not count; --wall takes those of the wall.
 
 python -m experiments.discovery.limits [--smoke] [--limits 5 10 20] [--only NAME ...] [--wall]
+python -m experiments.discovery.limits --sizes [--limits 5 20]
+
+With --sizes, networks of 2 to 5,000 columns on 10 to 1e6 rows, by the clock of the wall, recorded.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import rational_anova as ra
+from experiments.results import Log
 from experiments.table import arguments
 
 Call = tuple[Any, Any, dict[str, Any]]  # inputs, target, options
@@ -107,6 +111,28 @@ TABLES: dict[str, Callable[[], Call]] = {
 }
 
 
+_MOST = 3 * 10**7  # cells of a table
+SIZES = [
+    (columns, rows)
+    for columns in (2, 30, 200, 2000, 5000)
+    for rows in (10, 1000, 10_000, 100_000, 1_000_000)
+    if columns * rows <= _MOST and (rows != 10_000 or columns == 2000)
+]
+
+
+def record(limits: list[float]) -> None:
+    """Record the seconds of tables of many sizes; what is there stays."""
+    log = Log("discovery_limits")
+    for limit in limits:
+        for columns, rows in SIZES:
+            if not log.has(columns=columns, rows=rows, limit=limit):
+                used = min(columns, 4)
+                call = network(used, rows, idle=columns - used, noise=0.05)
+                log.add(
+                    columns=columns, rows=rows, limit=limit, seconds=round(seconds(call, limit), 2)
+                )
+
+
 def seconds(call: Call, limit: float) -> float:
     """Return how long `discover` works on a table with a time limit."""
     X, y, options = call
@@ -122,9 +148,14 @@ def main() -> None:
     parser.add_argument("--limits", type=float, nargs="+", default=[5.0, 10.0, 20.0])
     parser.add_argument("--only", nargs="+", choices=TABLES, default=list(TABLES))
     parser.add_argument("--wall", action="store_true", help="seconds of the wall")
+    parser.add_argument("--sizes", action="store_true", help="tables of many sizes, recorded")
     options = parser.parse_args()
     if options.smoke:
         options.limits, options.only = [0.5], ["network of 3"]
+    if options.sizes:
+        ra.discover(*waves(60)[:2], time_limit=0.1)
+        record(options.limits)
+        return
     if not options.wall:
         time.monotonic = time.process_time  # of `discover` too, which takes its time from there
     ra.discover(*waves(60)[:2], time_limit=0.1)  # imports are no part of a search

@@ -50,9 +50,18 @@ def exports(result: dict[str, Any]) -> Rows:
         yield [row["engine"], f"{row['rows']:,}", str(row["models"]), largest]
 
 
+def interrupts(result: dict[str, Any]) -> Rows:
+    yield ["work", "times", "longest, s", "of the processor, s"]
+    for row in result["rows"]:
+        yield [
+            row["work"], str(row["times"]), f"{row['clock']:.1f}", f"{row['processor']:.2f}",
+        ]  # fmt: skip
+
+
 TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
     "hostile_fuzz": ("hostile_fuzz", fuzz),
     "hostile_kills": ("hostile_kills", kills),
     "hostile_places": ("hostile_places", places),
+    "hostile_interrupts": ("hostile_interrupts", interrupts),
     "hostile_exports": ("hostile_exports", exports),
 }

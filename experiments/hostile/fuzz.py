@@ -3,9 +3,10 @@
 python -m experiments.hostile.fuzz [--count 20000] [--kind law] [--seed 0]
 
 Half of the mutations change bytes: the object must then be equal to that of the file, or there is
-an error. The other half change the structure, and take the checksum out: whatever opens must also
-work. A finding is anything else: an error that is not ours, one that a user of the object meets,
-an unequal object, more than `SECONDS` or `MEGABYTES`, or a file that was written.
+an error. The other half change the structure, and take the checksum out: the file is refused, and
+whatever opens with `edited=True` must also work. A finding is anything else: an error that is not
+ours, one that a user of the object meets, an unequal object, a file without its checksum that
+opens, more than `SECONDS` or `MEGABYTES`, or a file that was written.
 """
 
 from __future__ import annotations
@@ -49,12 +50,14 @@ def ours(error: BaseException) -> bool:
 def outcome(specimen: Specimen, path: Path, whole: Any) -> str:
     """Return what opening a file and using it comes to; `whole` is what it must equal, if any."""
     try:
-        found = specimen.read(path)
+        found = (specimen.edited if whole is None else specimen.read)(path)
     except Exception as error:
         return "error" if ours(error) else f"raw {type(error).__name__}: {error}"[:120]
     try:
         if whole is not None:
             return "equal" if specimen.same(found) == whole else "unequal"
+        if specimen.sealed and not _refused(specimen, path):
+            return "opens without its checksum"
         specimen.use(found)
     except Exception as error:
         return (
@@ -63,10 +66,18 @@ def outcome(specimen: Specimen, path: Path, whole: Any) -> str:
     return "usable"
 
 
+def _refused(specimen: Specimen, path: Path) -> bool:
+    try:
+        specimen.read(path)
+    except ValueError as error:
+        return change.CHECKSUM in str(error)
+    return False
+
+
 def attack(specimen: Specimen, folder: Path, seed: int) -> tuple[str, float]:
     """Mutate once, open, and say what it came to and how many seconds it took."""
     rng = random.Random(seed)
-    sealed = rng.random() < 0.5 and change.CHECKSUM.encode() in specimen.content
+    sealed = rng.random() < 0.5 and specimen.sealed
     mutate = change.of_bytes if sealed else specimen.mutate
     whole = read_whole(specimen, folder) if sealed else None
     path = folder / f"mutated{specimen.ending}"

@@ -2,9 +2,9 @@
 
 python -m experiments.hostile.interrupts [--times 5]
 
-Children are forks, as in `kills`: `discover`, `fit` of a network, an estimator, `ran discover` and
-`ran fit`, each with much to do. Seconds are those of the clock, and of the processor after the
-signal: on a busy machine the first say more of the others.
+Children are forks, as in `kills`, each with much to do, and one that imports the library. Seconds
+are those of the clock, and of the processor after the signal: on a busy machine the first say more
+of the others.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import contextlib
 import os
 import random
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -30,6 +31,9 @@ from rational_anova.cli import app
 _RNG = np.random.default_rng(0)
 X = pd.DataFrame(_RNG.uniform(0.5, 3, (1500, 6)), columns=list("abcdef"))
 Y = np.sin(X["a"] * X["b"]) + np.exp(-X["c"]) * X["d"] + X["e"] / X["f"] + _RNG.normal(size=1500)
+T = np.linspace(0, 20, 400)
+STATES = np.exp(-0.1 * T)[:, None] * np.column_stack([np.sin(T), np.cos(T)])
+STATES = STATES + 0.01 * _RNG.normal(size=STATES.shape)
 LONGEST = 4.0  # seconds after which the signal is sent at the latest
 
 
@@ -46,6 +50,35 @@ def estimator(folder: Path) -> None:
     ra.RANRegressor().fit(X, Y)
 
 
+def classifier(folder: Path) -> None:
+    ra.RANClassifier().fit(X, Y.mean() < Y)
+
+
+def dynamics(folder: Path) -> None:
+    ra.discover_dynamics(T, STATES, names=["x", "v"])
+
+
+def law(folder: Path) -> None:
+    for _ in range(100):
+        ra.fit_law("p*exp(-q*a)*sin(r*b + s) + t*c**u", X[["a", "b", "c"]], Y, target="y")
+
+
+def certify(folder: Path) -> None:
+    torch.manual_seed(0)
+    ra.certify(ra.RAN(12, 1, "all", noise=0.5), [(-3, 3)] * 12, tolerance=1e-5)
+
+
+def predict(folder: Path) -> None:
+    model, much = ra.load(folder / "model.ran"), pd.concat([X] * 400)
+    while True:
+        model.predict(much)
+
+
+def imports(folder: Path) -> None:
+    program = "import rational_anova as ra; ra.discover, ra.RANRegressor, ra.fit, ra.certify"
+    os.execv(sys.executable, [sys.executable, "-c", program])
+
+
 def _command(*words: object) -> None:
     app([str(word) for word in words], standalone_mode=False)
 
@@ -58,9 +91,15 @@ def fit_command(folder: Path) -> None:
     _command("fit", folder / "t.csv", "--target", "y", "--quiet", "--out", folder / "m.ran")
 
 
+def dynamics_command(folder: Path) -> None:
+    _command("dynamics", folder / "m.csv", "--time", "t", "--quiet", "--json", folder / "d.json")
+
+
 WORK: dict[str, Callable[[Path], None]] = {
     "discover": discover, "fit of a network": train, "estimator": estimator,
-    "ran discover": discover_command, "ran fit": fit_command,
+    "ran discover": discover_command, "ran fit": fit_command, "classifier": classifier,
+    "dynamics": dynamics, "ran dynamics": dynamics_command, "fit_law": law, "certify": certify,
+    "predict": predict, "import": imports,
 }  # fmt: skip
 
 
@@ -97,6 +136,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         X.assign(y=Y).to_csv(folder / "t.csv", index=False)
+        pd.DataFrame({"t": T, "x": STATES[:, 0], "v": STATES[:, 1]}).to_csv(
+            folder / "m.csv", index=False
+        )
+        ra.RANRegressor(pairs=2, refinements=0).fit(X, Y).save(folder / "model.ran")
         ra.discover(X.head(40), Y.head(40), target="y", time_limit=2)  # imports what there is
         for name, work in WORK.items():
             if log.has(work=name):

@@ -11,6 +11,8 @@ import zipfile
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 Mutation = Callable[[bytes, random.Random], bytes]
 CHECKSUM = "checksum"
 
@@ -130,7 +132,7 @@ def of_archive(data: bytes, rng: random.Random) -> bytes:
     record = json.loads(members["record.json"])
     record.pop(CHECKSUM, None)
     members["record.json"] = dumped(record)
-    name, change = rng.choice(list(members)), rng.randrange(6)
+    name, change = rng.choice(list(members)), rng.randrange(7)
     packing = zipfile.ZIP_STORED
     if change < 3:
         members["record.json"] = dumped(of_json(record, rng))
@@ -140,6 +142,8 @@ def of_archive(data: bytes, rng: random.Random) -> bytes:
         held = members.pop(name)
         if rng.random() < 0.7:
             members[rng.choice(("0.npy", "99.npy", "../x", "record.json", "a/b"))] = held
+    elif change == 5:
+        members[name] = of_array(members[name], rng)
     else:
         packing = rng.choice((zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA))
     result = io.BytesIO()
@@ -150,6 +154,27 @@ def of_archive(data: bytes, rng: random.Random) -> bytes:
     if rng.random() < 0.05:
         whole[6] |= 1  # "encrypted", in the header of the first member
     return bytes(whole)
+
+
+_TYPES = ("?", "i8", "u1", "f2", ">f8", "c16", "U5", "S5", "M8[ns]", "m8[s]", "V8", "f4")
+
+
+def of_array(data: bytes, rng: random.Random) -> bytes:
+    """Change the type or the shape of an array, which stays one that NumPy opens."""
+    try:
+        array = np.load(io.BytesIO(data))
+    except (ValueError, EOFError):  # the record, which is no array
+        return data
+    kind = np.dtype(rng.choice(_TYPES))
+    if rng.random() < 0.3:
+        array = rng.choice((array[None], array.ravel(), array[:0], array.T))
+    elif kind.kind in "VMm":
+        array = np.zeros(array.shape, kind)
+    else:
+        array = np.nan_to_num(array.astype(np.float64)).astype(np.int64).astype(kind)
+    result = io.BytesIO()
+    np.save(result, array)
+    return result.getvalue()
 
 
 _DTYPES = ("F64", "F32", "F16", "BF16", "I64", "I32", "U8", "BOOL", "F8_E4M3", "F8_E5M2", "X9")

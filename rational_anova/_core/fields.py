@@ -43,6 +43,7 @@ def made(cls: type[T], values: Any) -> T:
     for key, value in values.items():
         if not fits(value, hints[key]):
             wanted = getattr(hints[key], "__name__", hints[key])
+            wanted = "an array of numbers" if "ndarray" in str(wanted) else wanted
             raise ValueError(f"the {key} of a {name} must be {wanted}, got {value!r:.60}")
     return cls(**values)
 
@@ -62,11 +63,13 @@ def fits(value: Any, hint: Any) -> bool:
         return value in inner
     if origin is tuple and inner[1:] != (...,):
         return isinstance(value, tuple | list) and _each(value, inner)
+    if origin is np.ndarray:  # of numbers, for nothing else is computed with
+        return isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return isinstance(value, Mapping) and all(
             fits(key, inner[0]) and fits(one, inner[1]) for key, one in value.items()
         )
-    if isinstance(origin, type) and issubclass(origin, Iterable) and origin is not np.ndarray:
+    if isinstance(origin, type) and issubclass(origin, Iterable):
         return isinstance(value, list | tuple | set) and all(fits(v, inner[0]) for v in value)
     kind = origin if isinstance(origin, type) else hint
     told = isinstance(kind, type) and not getattr(kind, "_is_protocol", False)

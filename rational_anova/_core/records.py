@@ -14,9 +14,10 @@ import importlib
 import io
 import json
 import os
+import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ from .files import read_whole, write_whole
 
 FORMAT = "rational-anova"
 HEADER = ("format", "kind", "version", "library")
-CHECKSUM = "checksum"  # of the content, beside the header; files of the first versions have none
+CHECKSUM = "checksum"  # of the content, beside the header
 RECORD = "record.json"  # of an archive
 # All kinds, and the name whose import registers each.
 KINDS = {
@@ -44,6 +45,7 @@ _OPENS = (
 )
 _DATE = (1980, 1, 1, 0, 0, 0)  # of all entries of an archive: equal objects make equal files
 _ENCRYPTED = 1  # the bit of an archive's entry that says so
+_ODD = re.compile("[\ud800-\udfff]")
 _LONGEST = 10**8  # bytes of the header of a safetensors file, by its specification
 
 
@@ -61,6 +63,7 @@ class Found:
         content: the rest of the JSON; of a safetensors file, the rest of its metadata.
         data: the bytes of a safetensors file.
         altered: whether the content is not the one that was written.
+        edited: whether whoever opens the file says that this is meant.
     """
 
     source: str
@@ -68,6 +71,7 @@ class Found:
     content: dict[str, Any]
     data: bytes = b""
     altered: bool = False
+    edited: bool = False
 
     @property
     def kind(self) -> str:
@@ -140,20 +144,22 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
     )
 
 
-def load(path: str | os.PathLike[str], into: Any = None) -> Any:
+def load(path: str | os.PathLike[str], into: Any = None, edited: bool = False) -> Any:
     """Read whatever `save` wrote, by the header of the file; no code from the file is run.
 
     Args:
         path: the file.
         into: for a network, a model of the same architecture that receives the weights; without
             it a new model is built. If anything is wrong with the file, `into` stays as it was.
+        edited: open a file that was changed by hand, and so does not have its checksum any more;
+            everything else is checked as ever.
 
     Returns:
         What the file holds. A network is in training mode like any new one, and each tensor has
         the dtype it was saved in; it does not know how its units were started: their `init_error`
         is None, and `reset_parameters` takes them to their base.
     """
-    found = open_file(path)
+    found = replace(open_file(path), edited=edited)
     if into is None:
         return built(found)
     fill = _REGISTERED[found.kind].fill
@@ -167,9 +173,10 @@ def load_kind(path: str | os.PathLike[str], kind: str) -> Any:
     return built(open_file(path, kind))
 
 
-def from_text(text: str, kind: str) -> Any:
-    """Read an object of a kind from JSON text."""
-    return built(opened(text.encode(), "this text", kind))
+def from_text(text: str, kind: str, source: str = "this text", edited: bool = False) -> Any:
+    """Read an object of a kind from JSON text; see `load`."""
+    data = text.encode(errors="surrogatepass")
+    return built(replace(opened(data, source, kind), edited=edited))
 
 
 def open_file(path: str | os.PathLike[str], kind: str | None = None) -> Found:
@@ -213,10 +220,11 @@ def built(found: Found) -> Any:
 
 def check_unaltered(found: Found) -> None:
     """Raise if the content of a file is not the one that was written."""
-    if found.altered:
+    if found.altered and not found.edited:
         raise FileError(
-            f"{found.source} is damaged: its content does not have the {CHECKSUM} that was written "
-            f"with it; if it was changed on purpose, take the entry {CHECKSUM!r} out"
+            f"{found.source} is damaged, or was changed: its content does not have the {CHECKSUM} "
+            "that is written with it; if it was changed on purpose, ra.load(path, edited=True) "
+            "opens it, and ra.save writes it with a new one"
         )
 
 
@@ -305,7 +313,10 @@ def to_text(kind: str, content: Mapping[str, Any], indent: int | None = 1) -> st
     """Return a record as JSON for people and other programs; see `codec` for its numbers."""
     body = Writer(plain=True).write(dict(content), f"the {kind}")
     whole = {**header(kind), CHECKSUM: checksum(body), **body}
-    return json.dumps(whole, allow_nan=False, ensure_ascii=False, indent=indent)
+    text = json.dumps(whole, allow_nan=False, ensure_ascii=False, indent=indent)
+    if _ODD.search(text):  # halves of characters in names, which only escapes can write
+        return json.dumps(whole, allow_nan=False, indent=indent)
+    return text
 
 
 def _open_text(data: bytes, source: str, kind: str | None) -> Found | None:
@@ -326,7 +337,7 @@ def _decoded(
 ) -> Found:
     found, body = check_header(content, source, kind, guess), _body(content)
     values = Reader([array_of(data) for data in arrays.values()]).read(body)
-    altered = CHECKSUM in content and content[CHECKSUM] != checksum(body, arrays.values())
+    altered = content.get(CHECKSUM) != checksum(body, arrays.values())
     return Found(source, found, values, altered=altered)
 
 
@@ -353,6 +364,8 @@ def _open_archive(data: bytes, source: str, kind: str | None) -> Found | None:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = archive.namelist()
+            if len(set(names)) < len(names):
+                raise ValueError("two of its members have one name")
             if RECORD not in names:
                 raise _foreign(source, kind, _archive_guess(names))
             content = json.loads(_member(archive, RECORD))
@@ -397,7 +410,7 @@ def _open_tensors(data: bytes, source: str, kind: str | None) -> Found | None:
     found = check_header(content, source, kind, "it is a safetensors file of something else")
     assert content is not None, "what has a header is there"
     body = _body(content)
-    altered = CHECKSUM in content and content[CHECKSUM] != checksum(body, tensor_parts(data))
+    altered = content.get(CHECKSUM) != checksum(body, tensor_parts(data))
     return Found(source, found, body, data, altered)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._core.display import cell
+from .._core.display import cell, visible
 from ._options import Exclude, Inputs, TablePath, Where, check_outputs
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ def predict(
     if out is not None:
         write_whole(out, content)
     else:
-        typer.echo(content, nl=False)  # in UTF-8, whatever the terminal takes
+        shown = visible(content.decode(errors="surrogateescape"))
+        typer.echo(shown.encode(), nl=False)  # in UTF-8, whatever the terminal takes
 
 
 def predictions(

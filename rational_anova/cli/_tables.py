@@ -17,6 +17,7 @@ from ..tables import (
     read_table,
     rows_where,
     select_columns,
+    stray_text,
     typed_columns,
 )
 
@@ -126,9 +127,18 @@ def read_inputs(
         notes.append(f"{gaps.sum()} rows without {target} were left out")
         frame = frame[~gaps].reset_index(drop=True)
     y = frame[target]
+    notes += [_stray(name, *found) for name in inputs if name not in (*texts, *dates)
+              and (found := stray_text(frame[name]))]  # fmt: skip
     frame = typed_columns(frame[inputs], texts, dates)
     notes += _doubts(frame)
     return frame, y, notes
+
+
+def _stray(name: str, place: int, cell: object) -> str:
+    return (
+        f"{name} has text among its numbers, such as {cell!r} in row {place + 1}, and was taken as "
+        f"text: correct such cells, or say --category {name}"
+    )
 
 
 def _doubts(frame: pd.DataFrame) -> list[str]:

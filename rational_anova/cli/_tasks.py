@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn import metrics
 
 from .._core.types import Array
-from ..tables import as_text
+from ..tables import as_text, stray_text
 from ..tabular import RANClassifier
 
 TASKS = ("auto", "regression", "classification")
@@ -54,10 +54,17 @@ def task_of(target: pd.Series, wanted: str) -> Task:
         try:
             return Task(guess, why, target.astype(float).to_numpy())
         except (TypeError, ValueError):
+            place, cell = stray_text(target) or (0, target.iloc[0])
             raise ValueError(
-                f"the target {name!r} must be numbers for regression, got {str(target.iloc[0])!r}"
+                f"the target {name!r} must be numbers for regression, got {str(cell)!r} in row "
+                f"{place + 1}"
             ) from None
     if values > _MOST_CLASSES or (values > 2 and values > len(target) / 2):
+        if found := stray_text(target):
+            raise ValueError(
+                f"the target {name!r} has text among its numbers, such as {str(found[1])!r} in row "
+                f"{found[0] + 1}; correct or empty such cells"
+            )
         raise ValueError(
             f"the target {name!r} has {values} different values in {len(target)} rows, too many "
             "for classes" + ("; use --task regression" if number else "")

@@ -169,6 +169,7 @@ def add_searched(
         laws = solve(replace(reduced.smooth, until=options.after(CONCLUDED)), search)
     except (KeyboardInterrupt, OutOfTime) as error:
         interrupted = error if isinstance(error, KeyboardInterrupt) else None
+        run.stopped = run.interrupted = interrupted is not None  # no algebra on what there is
         run.counter.cut = True
         laws = finished(run.counter.pool, run.counter.found, data, options.forbidden)
     if not laws:  # no time for anything

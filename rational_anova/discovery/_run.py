@@ -58,6 +58,7 @@ class Run:
         glanced: named laws that were but looked at, in case the work is interrupted: each with what
             puts it on its columns.
         stopped: whether the user, or the clock, ended it.
+        interrupted: whether Ctrl-C did, after which seconds count.
         told: when the callbacks were called last, by the clock.
     """
 
@@ -67,6 +68,7 @@ class Run:
     candidates: list[Candidate] = field(default_factory=list)
     glanced: list[tuple[Candidate, Callable[[], Candidate]]] = field(default_factory=list)
     stopped: bool = False
+    interrupted: bool = False
     told: float = 0.0
 
     @property
@@ -77,8 +79,8 @@ class Run:
 
     @property
     def late(self) -> bool:
-        """Whether the time limit is past: what a law can do without is left out."""
-        return time.monotonic() > self.options.limit
+        """Whether time is past, or Ctrl-C was pressed: what a law can do without is left out."""
+        return self.interrupted or time.monotonic() > self.options.limit
 
     @property
     def cut_short(self) -> bool:
@@ -106,7 +108,7 @@ class Run:
         try:
             work()
         except KeyboardInterrupt:
-            self.stopped = self.counter.stopped = True
+            self.stopped = self.counter.stopped = self.interrupted = True
             self.candidates += [placed() for _, placed in self.glanced]
 
     def _best_so_far(self) -> Candidate | None:

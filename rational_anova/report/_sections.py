@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from .._core.display import visible
 from ..discovery.law import Law, Rows, front, group_rows, noise, panels, relative, share, short
 from ._math import readable
 
@@ -44,7 +45,7 @@ summary{cursor:pointer;padding:.3rem 0}footer{margin-top:2.5rem}
 
 def page(title: str, body: Iterable[str]) -> str:
     """Return a whole page that needs nothing else."""
-    return (
+    return visible(
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
         # forbids whatever would be fetched, and the icon that browsers ask for by themselves

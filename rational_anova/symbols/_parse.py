@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy as sp
 
-from ._sizes import check_sizes
+from ._sizes import check_sizes, too_large
 
 _ELEMENTARY = (
     "Abs Max Min abs max min sign sqrt cbrt exp log ln floor ceiling sin cos tan cot sec csc asin "
@@ -168,6 +168,8 @@ class _Reader:
             raise ValueError(f"the formula has {value!r} where a number should be")
         written = self.line[node.col_offset : node.end_col_offset].decode().replace("_", "")
         digits = len(written.lower().split("e")[0].replace(".", "").lstrip("0"))
+        if digits and value == 0:  # as of 1e-400
+            raise too_large(written)
         # 17 digits are how a float64 is written in full, and stand for that number
         return sp.Float(value, 17) if digits in (16, 17) else sp.Float(written)
 

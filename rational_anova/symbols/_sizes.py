@@ -111,7 +111,7 @@ def _size(node: ast.AST, values: Mapping[str, float]) -> _Size:
 
 def _literal(node: ast.AST, value: float) -> _Size:
     if abs(value) > _LARGEST:
-        raise _too_large(node)
+        raise too_large(node)
     return _Size(float(value), value.bit_length() if isinstance(value, int) else 0, _ROUNDING, True)
 
 
@@ -138,7 +138,7 @@ def _call(node: ast.Call, given: list[_Size]) -> _Size:
 def _found(node: ast.AST, work: Function, given: Sequence[_Size], bits: int, number: bool) -> _Size:
     """Return what comes of parts, and how far it moves as they move by their errors."""
     if bits > _MOST_BITS:
-        raise _too_large(node)
+        raise too_large(node)
     try:
         value = work(*(one.value for one in given))
         moved = [
@@ -148,16 +148,17 @@ def _found(node: ast.AST, work: Function, given: Sequence[_Size], bits: int, num
         away = max(abs(other - value) for other in moved)
         size = abs(value)
     except (OverflowError, ValueError, ZeroDivisionError, TypeError):
-        raise _too_large(node) from None
+        raise too_large(node) from None
     known = away <= _UNSURE * size
     too_small = number and not (known and size > _SMALLEST) and not size == away == 0
     if too_small or not size < _LARGEST:
-        raise _too_large(node)
+        raise too_large(node)
     return _Size(value, bits, _ROUNDING + (away / size if size else 0.0), number)
 
 
-def _too_large(node: ast.AST) -> ValueError:
-    text = ast.unparse(node)
+def too_large(number: ast.AST | str) -> ValueError:
+    """Return the error for a number that no formula may have."""
+    text = number if isinstance(number, str) else ast.unparse(number)
     shown = text if len(text) <= 60 else f"{text[:57]}..."
     return ValueError(
         f"the formula has {shown!r}, which is too large or too small a number (below 1e-300, above "

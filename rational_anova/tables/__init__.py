@@ -14,6 +14,7 @@ from ._cells import NotNumbers as NotNumbers
 from ._cells import as_dates as as_dates
 from ._cells import as_text as as_text
 from ._cells import numbers as numbers
+from ._cells import stray_text as stray_text
 from ._cells import typed_columns as typed_columns
 from ._files import NOTES as NOTES
 from ._files import read_table as read_table

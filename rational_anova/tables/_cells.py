@@ -88,6 +88,18 @@ def numbers(
     raise _text_error(where, cells, wrong, filled)
 
 
+def stray_text(column: pd.Series) -> tuple[int, Any] | None:
+    """Return place and content of the first cell that is text in a column of numbers, if any.
+
+    Where more than a tenth of the cells are text, they are none that strayed.
+    """
+    if column.dtype.kind in "biufcmM":
+        return None
+    cells = column.astype(object).tolist()
+    wrong = [place for place, cell in enumerate(cells) if _number(cell, "a column") is None]
+    return (wrong[0], cells[wrong[0]]) if 0 < len(wrong) <= _STRAY * len(cells) else None
+
+
 def _number(cell: Any, where: str) -> float | None:
     """Return a cell as a number, nan if it is missing, None if it is something else."""
     import pandas as pd

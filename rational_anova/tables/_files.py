@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _SEPARATORS = "\t;,"  # a comma last: between others it may be that of decimals
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "?", "#n/a"}
 _SAMPLE = 20  # lines from which the separator is guessed
+_WIDE = 3  # columns up to which a line of text may well have as many separators as a row
 _MOST_CELLS = 10**9  # of a Parquet file, whose few bytes may stand for any number of rows
 _THOUSANDS = re.compile(r"[+\-\N{MINUS SIGN}]?[1-9]\d{0,2}(,\d{3})+")
 _WHOLE = re.compile(r"[+\-\N{MINUS SIGN}]?\d{16,}")
@@ -158,21 +159,28 @@ def _check_widths(filled: Rows, width: int, path: Path) -> list[str]:
 
 
 def _check_line_breaks(filled: Rows, separator: str, width: int, path: Path) -> None:
-    """Refuse a cell that looks as if quotes had swallowed whole rows: one quote too many does so.
+    """Refuse rows whose quotes look as if they had swallowed other rows: one too many does so.
 
-    Between two stray quotes in column k, the first line has the separators behind column k, those
-    in between have all of them, and the last one has those before column k.
+    Without its quotes, every line of such a row has as many cells as the header. Lines of text may
+    have more separators than that, but hardly every one of them in a wide table.
     """
+
+    def whole(one: str) -> bool:
+        found = one.count(separator)
+        return found == width - 1 or (width > _WIDE and found >= width)
+
     for line, row in filled:
-        for place, cell in enumerate(row):
-            lines = re.split(r"\r\n|\r|\n", cell)
-            found = [one.count(separator) for one in lines]
-            inside = [width - 1] * (len(lines) - 2)
-            if len(lines) > 1 and found == [width - 1 - place, *inside, place]:
-                raise ValueError(
-                    f"{path}: the quotes of one cell hold lines {line - len(lines) + 1} to {line}, "
-                    "each of which looks like a row; remove the quotes, or close them in their line"
-                )
+        if not any("\n" in cell or "\r" in cell for cell in row):
+            continue
+        plain = [
+            cell if "\n" in cell or "\r" in cell else cell.replace(separator, "") for cell in row
+        ]
+        lines = re.split(r"\r\n|\r|\n", separator.join(plain))
+        if all(whole(one) for one in lines if one.strip()):
+            raise ValueError(
+                f"{path}: the quotes of one row hold lines {line - len(lines) + 1} to {line}, "
+                "each of which looks like a row; remove the quotes, or close them in their line"
+            )
 
 
 def _decimal_commas(

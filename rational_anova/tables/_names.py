@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+_HALF = re.compile("[\ud800-\udfff]")  # of surrogates, from text that was read in a wrong way
 
 
 def text_names(names: Iterable[Any]) -> list[str]:
@@ -14,9 +17,11 @@ def text_names(names: Iterable[Any]) -> list[str]:
 
 
 def check_unique(names: Iterable[Any]) -> None:
-    """Raise if a name is there twice."""
+    """Raise if a name is there twice, or is no text that a file can hold."""
     seen = set()
     for name in names:
+        if isinstance(name, str) and _HALF.search(name):
+            raise ValueError(f"a column is called {name!r}, which has half a character; rename it")
         if name in seen:
             raise ValueError(f"two columns are called {name!r}; rename one of them")
         seen.add(name)

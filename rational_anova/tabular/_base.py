@@ -30,7 +30,7 @@ from .edit import EditMixin
 from .explain import ExplainMixin, Measured, measure
 from .export import ExportMixin
 from .fit import Options, Problem
-from .model import Additive, Feature, Rows, purify, read
+from .model import Additive, Feature, Rows, purify, read, workers
 from .monotone import Proof, as_signs, proofs
 
 DEPTHS = ("shallow", "deep")
@@ -97,17 +97,18 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
         signs = as_signs(self.monotone, features)
         if signs and self.depth == "deep":
             raise ValueError("depth='deep' cannot promise monotone effects; use depth='shallow'")
-        with threadpool_limits(threads(self.n_jobs)):
-            mixture = [(1.0, options)]
-            if not signs:  # a nearly linear model has too few heads to bend where it must not fall
-                mixture = choose_mixture(problem, features, options, seed)
-            model = fit_mixture(mixture, features, problem, seed, scale, shift, signs)
-            self.deep_ = None
-            if self.depth == "deep":
+        mixture = [(1.0, options)]
+        if not signs:  # a nearly linear model has too few heads to bend where it must not fall
+            mixture = choose_mixture(problem, features, options, seed)
+        model = fit_mixture(mixture, features, problem, seed, scale, shift, signs)
+        self.deep_ = None
+        if self.depth == "deep":
+            count = None if self.n_jobs is None else effective_n_jobs(self.n_jobs)
+            with threadpool_limits(count, "openmp"):  # torch's
                 self.deep_ = deepen(model, problem, mixture, seed, scale, shift)
-            rows = Rows(problem.rows.values)
-            self.model_ = purify(model, rows, problem.weight)
-            self.measured_ = measure(self.model_, rows, problem.weight)
+        rows = Rows(problem.rows.values)
+        self.model_ = purify(model, rows, problem.weight)
+        self.measured_ = measure(self.model_, rows, problem.weight)
         self.monotone_ = proofs(self.model_, signs)
         self.edits_ = []
         self.exact_numbers_ = {}
@@ -179,7 +180,8 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
         """Fit, or stay as it was: half of a new model beside half of an old one answers wrongly."""
         before = dict(vars(self))
         try:
-            yield
+            with workers(self.n_jobs):
+                yield
         except np.linalg.LinAlgError as error:
             self._restore(before)
             raise ValueError(
@@ -207,10 +209,6 @@ def _check_names(names: Sequence[Any]) -> None:
             f"the column names of X must be all text or all of another kind, got {odd[0]!r} of "
             f"type {type(odd[0]).__name__} beside text; rename them, as map(str, X.columns) does"
         )
-
-
-def threads(n_jobs: int | None) -> int | None:
-    return None if n_jobs is None else effective_n_jobs(n_jobs)
 
 
 def _at_least_one(X: pd.DataFrame) -> pd.DataFrame:

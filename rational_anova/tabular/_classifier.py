@@ -38,7 +38,7 @@ class RANClassifier(ClassifierMixin, RANEstimator):
             (two classes); such inputs take part in no pair, and `monotone_` has the proofs.
         refinements: steps that move the heads, at most.
         random_state: seed of the halves on which pairs are judged, and of the posterior's draws.
-        n_jobs: threads of the linear algebra; None leaves them as they are.
+        n_jobs: threads; None means all processors. The effects do not depend on it, to the bit.
         time_limit: seconds after which no further stage is begun, and only what a model needs is
             done; None for no limit.
         verbose: show the stages; for more see `callbacks` of `fit`.
@@ -171,6 +171,8 @@ def _labels(y: Any) -> Array:
             f"y has classes of the type {names}; classes are all text, or all numbers: make them "
             "text, as [str(one) for one in y]"
         )
+    if numbers and kinds == numbers and found.dtype == object and not pd.isna(found).any():
+        return np.asarray(found.tolist())  # booleans or numbers, held as objects
     return found
 
 

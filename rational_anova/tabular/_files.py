@@ -104,6 +104,9 @@ def _try(model: Any) -> None:
     check_is_fitted(model)
     names = getattr(model, "feature_names_in_", None)
     columns = range(model.n_features_in_) if names is None else list(names)
+    for feature in model.features_:
+        if names is not None and not f"{feature.name} (".startswith(f"{columns[feature.column]} ("):
+            raise ValueError(f"its input {feature.name!r:.60} is none of its columns")
     model.predict(pd.DataFrame([[None] * len(columns)], columns=columns))
     model.summary()
 

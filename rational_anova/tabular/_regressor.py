@@ -10,13 +10,12 @@ import numpy as np
 import pandas as pd
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length, column_or_1d
-from threadpoolctl import threadpool_limits
 
 from .._core import checks as check
 from .._core.callbacks import Callback
 from .._core.types import Array
 from ..tables import NotNumbers, check_range, from_tensor, numbers
-from ._base import RANEstimator, Report, threads
+from ._base import RANEstimator, Report
 from ._fitting import choose_link, learn_features, problem_of
 from .deep import effects_only
 from .fit import FORWARD, Link, Squared, standard
@@ -40,7 +39,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
         link: `auto`, `identity`, `log` or `sqrt`: the scale of the target on which effects add up.
         refinements: steps that move the heads, at most.
         random_state: seed of the halves on which pairs are judged, and of the posterior's draws.
-        n_jobs: threads of the linear algebra; None leaves them as they are.
+        n_jobs: threads; None means all processors. The effects do not depend on it, to the bit.
         time_limit: seconds after which no further stage is begun, and only what a model needs is
             done; None for no limit.
         verbose: show the stages; for more see `callbacks` of `fit`.
@@ -119,8 +118,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
             check_link(self.link, y)
         name = self.link
         if name == "auto":
-            with threadpool_limits(threads(self.n_jobs)):
-                name = choose_link(problem, features, y, seed)
+            name = choose_link(problem, features, y, seed)
         link = Link(name)
         column, scale, mean = standard(link.forward(y), weight)
         problem = replace(problem, y=column)

@@ -310,3 +310,10 @@ def test_a_fresh_process_finds_the_class(files):
     )
     names = ["RAN", "RANRegressor", "Law", "Dynamics", "Certificate", "History", "Checkpoint"]
     assert done.stdout.strip() == str(names)
+
+
+def test_halves_of_characters_come_back(tmp_path):
+    x = np.linspace(1, 2, 9)
+    law = ra.fit_law("a*x", {"x": x}, 2 * x, target="\ud800")
+    law.save(tmp_path / "law.json")
+    assert ra.load(tmp_path / "law.json").target == "\ud800"

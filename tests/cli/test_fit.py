@@ -251,6 +251,30 @@ def test_predict_and_explain(folder):
     assert {"effect: age [1]", "effect: age [3]", "effect: (sum) [2]"} <= set(stars)
 
 
+def test_what_is_printed_moves_no_terminal(tmp_path):
+    table = tmp_path / "t.csv"
+    rows = "".join(f"{k},{2 * k}\n" for k in range(40))
+    table.write_text("age\x1b[2J,y\n" + rows)
+    assert run("fit", table, "--target", "y", "--out", tmp_path / "m.ran").exit_code == 0
+    printed = run("predict", tmp_path / "m.ran", table, "--explain").output
+    assert "effect: age\\x1b[2J" in printed
+    assert "\x1b" not in printed
+
+
+def test_numbers_with_a_stray_quote(tmp_path):
+    """A column of numbers that became text is told of; a target is refused."""
+    table = tmp_path / "t.csv"
+    cells = [f"{k}.5" for k in range(40)]
+    cells[7] += '"'
+    table.write_text("x,y\n" + "".join(f"{c},{2 * k}\n" for k, c in enumerate(cells)))
+    done = run("fit", table, "--target", "y", "--out", tmp_path / "m.ran")
+    assert done.exit_code == 0
+    assert "x has text among its numbers, such as '7.5\"' in row 8" in done.output
+    done = run("fit", table, "--target", "x", "--out", tmp_path / "n.ran")
+    assert done.exit_code == 2
+    assert "the target 'x' has text among its numbers" in done.output
+
+
 def test_order_extra_columns_and_spelling_do_not_matter(folder, tmp_path):
     table = frame().head(6)
     usual = predicted(folder / "income.ran", folder / "table.csv")["prediction"][:6]

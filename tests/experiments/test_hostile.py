@@ -38,10 +38,10 @@ def test_mutated_files(kind, every, tmp_path):
     assert sum(found[word] for word in FINE) == 60
 
 
-def opened(content, tmp_path):
+def opened(content, tmp_path, edited=True):
     path = tmp_path / "file"
     path.write_bytes(content)
-    return ra.load(path)
+    return ra.load(path, edited=edited)
 
 
 @pytest.mark.parametrize("kind", KINDS[:7])
@@ -67,10 +67,25 @@ def test_a_number_that_was_changed_is_noticed(kind, every, tmp_path):
         }[kind]
         record[key] += "x"
         content = json.dumps(record).encode()
-    with pytest.raises(
-        ValueError, match=r"does not have the checksum .* take the entry 'checksum'"
-    ):
-        opened(bytes(content), tmp_path)
+    with pytest.raises(ValueError, match=r"does not have the checksum .* edited=True\) opens it"):
+        opened(bytes(content), tmp_path, edited=False)
+
+
+def test_a_law_that_was_changed_by_hand(every, tmp_path):
+    """Its template and parameters count; that the formula says something else is told."""
+    law = json.loads(every["law"].content)
+    law["parameters"][0]["value"] = 3.5
+    for without in (False, True):
+        if without:
+            del law["checksum"]
+        changed = json.dumps(law).encode()
+        with pytest.raises(ValueError, match="edited=True"):
+            opened(changed, tmp_path, edited=False)
+        with pytest.warns(UserWarning, match="the formula of .* is not that of its template"):
+            found = opened(changed, tmp_path)
+    assert found.parameters[0].value == 3.5
+    ra.save(found, tmp_path / "again")
+    assert ra.load(tmp_path / "again").to_json() == found.to_json()
 
 
 CRAFTED = {
@@ -81,6 +96,9 @@ CRAFTED = {
     "no name": lambda law: {**law, "target": ["v"]},
     "huge": lambda law: {**law, "evidence": {**law["evidence"], "rows": 10**400}},
     "an entry misspelt": lambda law: {**law, "check3wm": "d6ba"},
+    "the imaginary unit": lambda law: {**law, "template": "I*vmax*S/(km + S)"},
+    "infinity": lambda law: {**law, "template": "zoo"},
+    "less than float64 can hold": lambda law: {**law, "template": "1e-400*vmax*S/(km + S)"},
     "a field too many": lambda law: {**law, "noise": {**law["noise"], "predict": 1}},
 }
 
@@ -138,6 +156,7 @@ DYNAMICS = {
     "an exact number that never ends": lambda d: d["parameters"][0].update(exact="1e999999999"),
     "noise of another": lambda d: d["noise"].update(z=1.0),
     "rows in words": lambda d: d.update(rows="many"),
+    "another value": lambda d: d["parameters"][0].update(value=-0.25),
 }
 
 
@@ -186,19 +205,50 @@ def test_archives_that_are_stored_otherwise(change, every, tmp_path):
         opened(bytes(content), tmp_path)
 
 
-def test_a_state_shadows_no_method(every, tmp_path):
+def shadowed(record, parts):
+    record["state"]["predict"] = 5
+
+
+def renamed(record, parts):
+    names = record["state"]["feature_names_in_"]["is"]
+    names[names.index("age")] = "wages"
+
+
+def of_complex(record, parts):
+    array = np.load(io.BytesIO(parts["0.npy"]))
+    packed = io.BytesIO()
+    np.save(packed, array.astype(complex))
+    parts["0.npy"] = packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (shadowed, "has no 'predict'"),
+        (renamed, "its input 'age' is none of its columns"),
+        (of_complex, "must be an array of numbers"),
+    ],
+)
+def test_crafted_estimators(change, message, every, tmp_path):
     with zipfile.ZipFile(io.BytesIO(every["estimator"].content)) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     record = json.loads(parts["record.json"])
-    del record["checksum"]
-    record["state"]["predict"] = 5
+    change(record, parts)
     parts["record.json"] = json.dumps(record).encode()
     result = io.BytesIO()
     with zipfile.ZipFile(result, "w") as archive:
         for name, part in parts.items():
             archive.writestr(name, part)
-    with pytest.raises(ValueError, match="has no 'predict'"):
+    with pytest.raises(ValueError, match=message):
         opened(result.getvalue(), tmp_path)
+
+
+def test_two_members_of_one_name(every, tmp_path):
+    content = io.BytesIO(every["estimator"].content)
+    with zipfile.ZipFile(content, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr("0.npy", archive.read("1.npy"))
+    with pytest.raises(ValueError, match="two of its members have one name"):
+        opened(content.getvalue(), tmp_path)
 
 
 # ---- exports

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rational_anova.tables import NOTES, as_array, as_text, prepare, read_table, screened
+from rational_anova.tables import (
+    NOTES,
+    as_array,
+    as_text,
+    prepare,
+    read_table,
+    screened,
+    stray_text,
+)
 
 LINES = ["x,z,y", *(f"{k}.5,{k},{2 * k}" for k in range(60))]
 
@@ -142,3 +150,26 @@ def test_very_many_columns_are_screened():
     assert {"x7", "x300", "x11"} <= set(table.names.columns)
     assert "370 of 400 columns were left out" in table.notes[-1]
     np.testing.assert_array_equal(table.X[:, table.names.columns.index("x300")], X[:, 300])
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 8), (0, 3), (2, 8)])
+def test_quotes_around_whole_lines_swallow_no_rows(first, last, tmp_path):
+    """Where a quote closes at the end of a line, the row has one cell, and not those of the header."""
+    lines = list(LINES)
+    lines[10] = lines[10][:first] + '"' + lines[10][first:]
+    lines[40] = lines[40][:last] + '"' + lines[40][last:]
+    with pytest.raises(ValueError, match="quote"):
+        read_table(written(tmp_path, lines))
+
+
+def test_text_that_strayed_into_numbers_is_found():
+    cells = [f"{k}.5" for k in range(60)]
+    assert stray_text(pd.Series([*cells, '7.1"'], dtype=object)) == (60, '7.1"')
+    assert stray_text(pd.Series(cells, dtype=object)) is None
+    assert stray_text(pd.Series([*cells[:5], "a", "b"], dtype=object)) is None
+    assert stray_text(pd.Series([1.0, np.nan])) is None
+
+
+def test_a_name_with_half_a_character():
+    with pytest.raises(ValueError, match=r"'\\ud800', which has half a character"):
+        prepare(pd.DataFrame([[1.0]], columns=pd.Index(["\ud800"], dtype=object)), [1.0])

@@ -155,8 +155,9 @@ def test_random_state_and_jobs(cls):
     np.testing.assert_array_equal(decision(cls(random_state=3).fit(X, y), X), first)
     state = np.random.RandomState(3)
     np.testing.assert_array_equal(decision(cls(random_state=state).fit(X, y), X), first)
-    # The number of threads decides the order of sums.
-    np.testing.assert_allclose(decision(cls(random_state=3, n_jobs=1).fit(X, y), X), first, 1e-9)
+    for n_jobs in (1, 2):
+        same = cls(random_state=3, n_jobs=n_jobs).fit(X, y)
+        np.testing.assert_array_equal(decision(same, X), first)
 
 
 @pytest.mark.parametrize("cls", BOTH)

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
+from threadpoolctl import threadpool_limits
 
 from rational_anova import RANClassifier, RANRegressor
 
@@ -72,19 +73,32 @@ def test_dates_of_other_centuries_but_for_the_folds(by_row):
 # ---- threads
 
 
-def test_the_number_of_jobs_changes_rounding_only(plain):
-    """The linear algebra of several threads adds up in another order."""
-    two = fit(n_jobs=2).predict(TABLE)
-    agree(two, plain)
-    np.testing.assert_array_equal(fit(n_jobs=2).predict(TABLE), two)
+@pytest.fixture
+def pieces(monkeypatch):
+    """Gram matrices that come in many pieces."""
+    monkeypatch.setattr("rational_anova.tabular.fit._design._CHUNK", 1)
+    monkeypatch.setattr("rational_anova.tabular.fit._design.KEPT", 0)
 
 
-def test_the_number_of_jobs_changes_rounding_of_classes_only():
-    one, two = (
-        RANClassifier(**QUICK, n_jobs=jobs).fit(TABLE, Y > 1).predict_proba(TABLE)
-        for jobs in (1, 2)
-    )
-    agree(two, one)
+@pytest.mark.parametrize("blas", [1, 2])
+def test_the_number_of_threads_changes_no_bit(plain, blas):
+    with threadpool_limits(blas):
+        for n_jobs in (1, 2, None):
+            np.testing.assert_array_equal(fit(n_jobs=n_jobs).predict(TABLE), plain)
+
+
+def test_the_number_of_threads_changes_no_bit_of_many_rows(pieces):
+    table, y = pd.concat([TABLE] * 4), pd.concat([Y] * 4)
+    one = fit(table, y, n_jobs=1).predict(TABLE)
+    np.testing.assert_array_equal(fit(table, y, n_jobs=2).predict(TABLE), one)
+
+
+def test_the_number_of_threads_changes_no_bit_of_classes():
+    with threadpool_limits(2):
+        one, two = (
+            RANClassifier(n_jobs=n, **QUICK).fit(TABLE, Y > 2).predict_proba(TABLE) for n in (1, 2)
+        )
+    np.testing.assert_array_equal(one, two)
 
 
 def test_the_same_bits_in_a_second_run(plain):

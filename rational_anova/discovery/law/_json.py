@@ -7,6 +7,7 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import sympy as sp
 
 from ..._core import records
 from ..._core.fields import made
@@ -90,7 +91,8 @@ def arguments(found: records.Found) -> dict[str, Any]:
     evidence = {key: value for key, value in content["evidence"].items() if key in known}
     size = len(parameters)
     return {
-        "template": names.parse(
+        "template": _real(
+            names,
             content["template"],
             [p.name for p in parameters],
             {p.name: p.value for p in parameters},
@@ -118,9 +120,17 @@ def arguments(found: records.Found) -> dict[str, Any]:
     }
 
 
+def _real(names: Names, formula: str, *numbers: Any) -> sp.Expr:
+    """Read a formula whose values are numbers."""
+    found = names.parse(formula, *numbers)
+    if found.has(sp.I, sp.oo, -sp.oo, sp.zoo, sp.nan):
+        raise ValueError(f"the formula {formula!r:.80} has infinite or imaginary numbers")
+    return found
+
+
 def _parameter(names: Names, entry: dict[str, Any]) -> Parameter:
     exact = entry["exact"]
-    return made(Parameter, {**entry, "exact": None if exact is None else names.parse(exact)})
+    return made(Parameter, {**entry, "exact": None if exact is None else _real(names, exact)})
 
 
 def groups_from_json(entry: dict[str, Any]) -> Groups:

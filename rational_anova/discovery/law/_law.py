@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -357,10 +358,22 @@ def _is_named(law: Law, name: str) -> bool:
     return any(_of_family(law, template.xreplace(way)) for way in ways)
 
 
+def _read(found: records.Found) -> Law:
+    law = made(Law, _json.arguments(found))
+    shown = _json.text(law.formula)
+    if found.edited and found.content["formula"] != shown:
+        warnings.warn(
+            f"the formula of {found.source} is not that of its template and parameters, which "
+            f"count: the law is {shown:.200}",
+            stacklevel=2,
+        )
+    return law
+
+
 register_certifier(Law, _certificate.certify_law)
 records.register(
     "law",
     Law,
     write=lambda law: law.to_json().encode(),
-    read=lambda found: made(Law, _json.arguments(found)),
+    read=_read,
 )

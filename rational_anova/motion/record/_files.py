@@ -54,7 +54,12 @@ def arguments(found: records.Found) -> dict[str, Any]:
     content = found.content
     records.check_entries(found, (*_KEPT, *_MADE))
     names = Names([*content["equations"], *content["inputs"]])
-    laws = {n: Law.from_json(json.dumps(law)) for n, law in content["equations"].items()}
+    laws: dict[str, Law] = {
+        name: records.from_text(
+            json.dumps(law), "law", f"the equation of {name!r:.60} in {found.source}", found.edited
+        )
+        for name, law in content["equations"].items()
+    }
     read = {name: content[name] for name in _KEPT} | {
         "equations": laws,
         "parameters": tuple(_parameter(names, p) for p in content["parameters"]),
@@ -91,6 +96,12 @@ def _check(read: dict[str, Any], names: Names) -> None:
             p.name not in parameters for p in law.parameters
         ):
             raise ValueError(f"the equation of {state!r} is of other columns or parameters")
+        for p in law.parameters:
+            if repr(p.value) != repr(parameters[p.name].value):
+                raise ValueError(
+                    f"{p.name} is {parameters[p.name].value!r} among the parameters, and "
+                    f"{p.value!r} in the equation of {state!r}"
+                )
     if (
         read["measured"] != states[: len(read["measured"])]
         or tuple(read["noise"]) != read["measured"]

@@ -14,7 +14,7 @@ from .._fitting import additive, problem_of
 from ..explain import measure
 from ..fit import Link, Logistic, Loss, Softmax, Squared, pooled, solve, standard
 from ..fit import check as check_link
-from ..model import Additive, Constant, Part, Rows, Term, purify
+from ..model import Additive, Constant, Part, Rows, Term, purify, workers
 from ..monotone import as_signs, constrain
 
 UPDATES = 8  # of the penalties
@@ -52,8 +52,13 @@ def refitted(estimator: Any, data: Any, fixed: list[Part], own: set[int]) -> Non
         fixed: main effects that stay as they are.
         own: inputs whose main effects were fixed or dropped.
     """
+    with workers(estimator.n_jobs):
+        _refitted(estimator, _unpacked(data), fixed, own)
+
+
+def _refitted(estimator: Any, data: tuple[Any, ...], fixed: list[Part], own: set[int]) -> None:
     model: Additive = estimator.model_
-    task = _Task(estimator, *_unpacked(data))
+    task = _Task(estimator, *data)
     terms = [
         part.term
         for part in model.parts

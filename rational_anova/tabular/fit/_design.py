@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..._core.types import Array
-from ..model import Rows, Term, design, groups
+from ..model import Rows, Term, design, groups, in_order
 
 KEPT = 30_000_000  # numbers up to which the columns stay in memory
 _CHUNK = 1 << 23  # numbers in a piece
@@ -80,14 +80,27 @@ class Design:
         root = np.sqrt(weight)
         # So many rows leave errors of single precision, within a piece, far below the noise.
         single = len(self.rows) > SINGLE
-        for part, phi in self.chunks():
-            step = self.chunk
-            for at in range(0, len(phi), step):
-                piece = phi[at : at + step] * root[part][at : at + step, None]
-                moment += piece.T @ (target[part] * root[part])[at : at + step]
-                piece = piece.astype(np.float32) if single else piece
-                gram += piece.T @ piece
+
+        def products(rows: tuple[slice, Array]) -> tuple[Array, Array]:
+            part, phi = rows
+            piece = phi * root[part, None]
+            moment = piece.T @ (target[part] * root[part])
+            piece = piece.astype(np.float32) if single else piece
+            return piece.T @ piece, moment
+
+        for square, product in in_order(products, self._pieces()):
+            gram += square
+            moment += product
         return gram, moment, float(weight @ target**2)
+
+    def _pieces(self) -> Iterator[tuple[slice, Array]]:
+        """Yield scaled columns in pieces of `chunk` rows."""
+        if self._kept is None:
+            yield from self.chunks()
+            return
+        for at in range(0, len(self.rows), self.chunk):
+            part = slice(at, at + self.chunk)
+            yield part, self._kept[part]
 
     def apply(self, theta: Array) -> Array:
         """Return Phi theta."""

@@ -30,3 +30,6 @@ from ._terms import Rows as Rows
 from ._terms import Term as Term
 from ._terms import design as design
 from ._terms import groups as groups
+from ._threads import in_order as in_order
+from ._threads import one_thread as one_thread
+from ._threads import workers as workers

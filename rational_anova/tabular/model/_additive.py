@@ -13,6 +13,7 @@ from ..._core.types import Array
 from ._bases import Basis, Constant, Heads, Levels
 from ._columns import Feature
 from ._terms import Rows, Term, value
+from ._threads import one_thread
 
 Axes = tuple[int, ...]
 
@@ -91,20 +92,22 @@ class Additive:
         """Return f at rows, (rows, outputs)."""
         short = self._short
         result = np.tile(short.intercept, (len(rows), 1))
-        for piece, some in rows.chunks():
-            for part in short.parts:
-                result[piece] += part.at(some)
+        with one_thread():
+            for piece, some in rows.chunks():
+                for part in short.parts:
+                    result[piece] += part.at(some)
         return result
 
     def spread(self, rows: Rows) -> Array:
         """Return the posterior's standard deviation of f at rows, (rows, outputs)."""
         short = self._short
         result = np.empty((len(rows), self.outputs))
-        for piece, some in rows.chunks(1024):
-            total = np.repeat(short.intercept_draws[None], len(some), 0)
-            for part in short.parts:
-                total += part.drawn(some)
-            result[piece] = total.std(2)
+        with one_thread():
+            for piece, some in rows.chunks(1024):
+                total = np.repeat(short.intercept_draws[None], len(some), 0)
+                for part in short.parts:
+                    total += part.drawn(some)
+                result[piece] = total.std(2)
         return result
 
 
