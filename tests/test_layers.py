@@ -21,6 +21,7 @@ PACKAGES = [
     "certificates | dynamics | surgery",
     "discovery | tabular",
     "motion | report",
+    "studio",
     "cli",
 ]
 # The rooms of packages that have sub-folders, in the same way.
@@ -59,6 +60,14 @@ ROOMS = {
         "_claims | _groups",
         "_recorded",
         "_discover",
+    ],
+    "studio": [
+        "_records",
+        "_workspace",
+        "work",
+        "pages",
+        "views",
+        "serve",
     ],
     "tabular": [
         "model",

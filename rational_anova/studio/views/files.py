@@ -1,0 +1,15 @@
+"""The Files view."""
+
+from __future__ import annotations
+
+from ..pages import Page, View, card, heading, text
+
+
+def build(page: Page) -> None:
+    """Fill the page."""
+    heading("Files", 1)
+    with card():
+        text("Nothing here yet.", "soft", "p")
+
+
+VIEW = View("files", "Files", "folder_open", build)

@@ -1,0 +1,15 @@
+"""The Unit view."""
+
+from __future__ import annotations
+
+from ..pages import Page, View, card, heading, text
+
+
+def build(page: Page) -> None:
+    """Fill the page."""
+    heading("Unit", 1)
+    with card():
+        text("Nothing here yet.", "soft", "p")
+
+
+VIEW = View("unit", "Unit", "show_chart", build)

@@ -1,0 +1,89 @@
+"""What a worker can be asked to do, and how it tells of it."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# All kinds of work, and the function of a `Job` that does each. It writes its results into
+# `job.folder`, whole, and returns their names, the one that `ra.load` opens first.
+KINDS = {
+    "read": "rational_anova.studio.work._reading:read",
+    "discover": "rational_anova.studio.work._laws:discover_law",
+    "fit_law": "rational_anova.studio.work._laws:fit_form",
+}
+QUICK = frozenset({"read"})  # those that take seconds: they do not wait for a search
+
+
+@dataclass(frozen=True)
+class Job:
+    """A piece of work in a worker.
+
+    Args:
+        run: its id.
+        folder: where its results go.
+        source: the file of its table; None if it has none.
+        table: the folder of its table; None if it has none.
+        name: of the table's file as the user knows it.
+        options: of its kind.
+        send: tells the server how far it is.
+        asked_to_stop: whether the user cancelled it.
+    """
+
+    run: str
+    folder: Path
+    source: Path | None
+    table: Path | None
+    name: str
+    options: Mapping[str, Any]
+    send: Callable[[dict[str, Any]], None]
+    asked_to_stop: Callable[[], bool]
+
+    def tell(self, stage: str, **known: Any) -> bool:
+        """Tell how far the work is; return whether to stop.
+
+        Args:
+            stage: what is being done.
+            known: what JSON can hold: `part` (0 to 1) moves the bar; `left` seconds; `formula` and
+                `error` of the best so far; `candidates` tried.
+        """
+        kept = {key: plain(value) for key, value in known.items() if value is not None}
+        self.send({"stage": stage, "at": time.time(), **kept})
+        return self.asked_to_stop()
+
+    def callback(self, progress: Any) -> bool:
+        """A callback of `discover`, `fit` and the estimators, as `callbacks=[job.callback]`."""
+        epoch, epochs = progress.epoch, progress.epochs
+        return self.tell(
+            progress.stage,
+            seconds=progress.seconds,
+            left=progress.left,
+            formula=progress.formula,
+            error=progress.best,
+            candidates=progress.candidates,
+            loss=progress.loss,
+            part=epoch / epochs if epoch is not None and epochs else None,
+        )
+
+
+def plain(value: Any) -> Any:
+    """Return numbers of numpy as those of Python, and those that JSON lacks as None."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def function_of(kind: str) -> Callable[[Job], tuple[str, ...]]:
+    """Return the function that does a kind of work."""
+    module, _, name = KINDS[kind].partition(":")
+    found: Callable[[Job], tuple[str, ...]] = getattr(importlib.import_module(module), name)
+    return found

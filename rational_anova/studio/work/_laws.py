@@ -1,0 +1,1 @@
+"""Laws in a worker: `discover` and `fit_law` on a table of the workspace."""
