@@ -1,4 +1,4 @@
-"""Reading a table in a worker: what is in it, what can be used of it, and a sensible first choice."""
+"""Reading a table in a worker: what is in it, what can be used, and a sensible first choice."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def read(job: Job) -> tuple[str, ...]:
 
 
 def read_source(job: Job) -> tuple[pd.DataFrame, dict[str, str], list[str]]:
-    """Return the table of a job under the bare names of its columns, units in headers, and notes."""
+    """Return the table of a job under bare names of columns, units in headers, and notes."""
     from ...discovery.dimensions import read_headers
     from ...tables import NOTES, read_table
 
@@ -184,7 +184,7 @@ def _cut(cell: Any) -> str:
 
 
 def first_choice(columns: Sequence[Mapping[str, Any]], units: Mapping[str, str]) -> Choice:
-    """Return a target and inputs to begin with: a column that is called so, else the last number."""
+    """Return a target and inputs to begin with: a column called so, else the last number."""
     usable = [c["name"] for c in columns if c["kind"] == "number" and c["unique"] > 1]
     if len(usable) < 2:
         return Choice(usable[0] if usable else "", (), dict(units))

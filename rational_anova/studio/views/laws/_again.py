@@ -56,9 +56,9 @@ def again(page: Page, run: Run, names: list[str], target: str) -> None:
         robust = ui.switch(
             "Some rows may be wrong: name outliers", value=options.get("loss") == "robust"
         ).props('dense data-testid="robust"')
-        times = {**LIMITS, float(options.get("time_limit") or 60): "as before"} if float(
-            options.get("time_limit") or 60) not in LIMITS else LIMITS  # fmt: skip
-        limit = ui.select(times, value=options.get("time_limit") or 60, label="Time")
+        before = float(options.get("time_limit") or 60)
+        times = LIMITS if before in LIMITS else {before: f"{before:g} seconds", **LIMITS}
+        limit = ui.select(times, value=before, label="Time")
         limit.props("outlined dense")
         ui.button("Search beside it", icon="search", on_click=start).props(
             'no-caps unelevated data-testid="search-beside"'

@@ -19,10 +19,8 @@ _FLOOR = 1e-16  # where rounding ends
 def used_inputs(shown: Opened) -> list[int]:
     """Return the places of the inputs that vary in the formula, or the first of all."""
     law = shown.law
-    found = [
-        place for place, (symbol, (low, high)) in enumerate(zip(law.names.symbols, law.box, strict=True))
-        if law.formula.has(symbol) and high > low
-    ]  # fmt: skip
+    parts = enumerate(zip(law.names.symbols, law.box, strict=True))
+    found = [n for n, (s, (low, high)) in parts if law.formula.has(s) and high > low]
     return found or [0]
 
 

@@ -141,10 +141,9 @@ class _Result:
                 figure = await asyncio.to_thread(pictures.comparison, shown)
                 draw(figure, "Measured values against those of the law", "comparison")
         with card("What it leaves over"):
-            picture = draw(
-                await asyncio.to_thread(pictures.residuals, shown, None if start == "said" else start),
-                "What the law leaves over", "residuals",
-            )  # fmt: skip
+            at = None if start == "said" else start
+            figure = await asyncio.to_thread(pictures.residuals, shown, at)
+            picture = draw(figure, "What the law leaves over", "residuals")
 
             async def against(event: Any) -> None:
                 place = None if event.value == "said" else event.value
@@ -310,8 +309,8 @@ class Slices:
             self.sliders = ui.element("div").classes("sliders")
             self._fill_sliders()
             text(
-                "Bands hold 95%. On grey ground there are no data, and the law is dashed; poles are "
-                "upright lines.", "soft small", "p",
+                "Bands hold 95%. On grey ground there are no data, and the law is dashed; poles "
+                "are upright lines.", "soft small", "p",
             )  # fmt: skip
 
     def _fill_sliders(self) -> None:

@@ -12,7 +12,7 @@ from ...pages import Page, card, dots, draw, figure, notice, text
 _SIGNS = ("=", "!=", "<", "<=", ">", ">=")
 _DRAWN = 4  # inputs that the target is drawn against
 _MANY = 300  # columns: more are not listed in a menu
-LIMITS = {20: "20 seconds", 60: "1 minute", 300: "5 minutes", 1200: "20 minutes"}
+LIMITS = {20.0: "20 seconds", 60.0: "1 minute", 300.0: "5 minutes", 1200.0: "20 minutes"}
 
 
 class Chooser:
@@ -94,7 +94,7 @@ class Chooser:
             self._menus()
             self._filters()
             ready = bool(self.choice.target and self.choice.inputs)
-            limits = ui.select(LIMITS, value=60, label="Time for the search")
+            limits = ui.select(LIMITS, value=60.0, label="Time for the search")
             limits.props('outlined dense data-testid="limit"')
             with ui.element("div").classes("row-line"):
                 find = ui.button(
@@ -145,21 +145,21 @@ class Chooser:
                     'flat round dense size=sm aria-label="Remove this filter"'
                 )
         names = list(self.columns)[:_MANY]
-        with ui.expansion("Filter rows", icon="filter_alt").classes("plain-expansion"):
-            with ui.element("div").classes("stack tight"):
-                name = ui.select(names, value=names[0], label="Column").props("outlined dense")
-                sign = ui.select(list(_SIGNS), value="=", label="Comparison")
-                sign.props("outlined dense")
-                value = ui.input("Value").props('outlined dense data-testid="filter-value"')
+        unfolded = ui.expansion("Filter rows", icon="filter_alt").classes("plain-expansion")
+        with unfolded, ui.element("div").classes("stack tight"):
+            name = ui.select(names, value=names[0], label="Column").props("outlined dense")
+            sign = ui.select(list(_SIGNS), value="=", label="Comparison")
+            sign.props("outlined dense")
+            value = ui.input("Value").props('outlined dense data-testid="filter-value"')
 
-                def add() -> None:
-                    if str(value.value or "").strip():
-                        condition = f"{name.value}{sign.value}{str(value.value).strip()}"
-                        self.set(where=tuple(dict.fromkeys([*self.choice.where, condition])))
+            def add() -> None:
+                if str(value.value or "").strip():
+                    condition = f"{name.value}{sign.value}{str(value.value).strip()}"
+                    self.set(where=tuple(dict.fromkeys([*self.choice.where, condition])))
 
-                ui.button("Add the filter", on_click=add).props(
-                    'no-caps outline data-testid="filter-add"'
-                )
+            ui.button("Add the filter", on_click=add).props(
+                'no-caps outline data-testid="filter-add"'
+            )
 
     def _find(self, limit: float) -> None:
         options = {"choice": asdict(self.choice), "time_limit": float(limit), "units": True}

@@ -1,4 +1,4 @@
-"""Where tables come in: dropped, pasted, or the one of the demonstration; and those that are there."""
+"""Where tables come in: dropped, pasted, or that of the demonstration; and those there are."""
 
 from __future__ import annotations
 
