@@ -49,6 +49,22 @@ def own_parts(
     return parts, error
 
 
+def rising(curve: pd.DataFrame, sign: int) -> pd.DataFrame:
+    """Return a curve that never falls (+1) or never rises (-1), the nearest to one that may.
+
+    Args:
+        curve: of `Effect.curve`: half of its points are quantiles of the rows, so that each point
+            stands for about as many of them.
+        sign: +1 or -1.
+    """
+    from sklearn.isotonic import isotonic_regression
+
+    numbers = curve[curve.columns[0]].notna().to_numpy()
+    effect = curve["effect"].to_numpy(dtype=float).copy()
+    effect[numbers] = isotonic_regression(effect[numbers], increasing=sign > 0)
+    return pd.DataFrame({"value": curve[curve.columns[0]], "effect": effect})
+
+
 def _table(feature: Feature, values: Any, classes: tuple[Any, ...]) -> tuple[list[Any], Array]:
     """Return values of an input and what each adds, (values, outputs)."""
     if isinstance(values, pd.DataFrame):
