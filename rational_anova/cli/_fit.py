@@ -113,8 +113,8 @@ def _model(
     seed: int,
 ) -> Any:  # fmt: skip
     from .._core.checks import choice
+    from ..tables import listed
     from ..tabular import RANClassifier, RANRegressor
-    from ._tables import listed
 
     signs = {}
     for text in listed(monotone, []):

@@ -14,6 +14,7 @@ from ..tables import (
     NOTES,
     as_dates,
     as_text,
+    listed,
     read_table,
     rows_where,
     select_columns,
@@ -45,15 +46,6 @@ def as_fitted(frame: pd.DataFrame, model: Any) -> pd.DataFrame:
         elif feature.category and all(isinstance(level, str) for level in feature.levels):
             frame[name] = as_text(frame[name])
     return frame
-
-
-def listed(texts: Sequence[str] | None, names: Sequence[str]) -> list[str]:
-    """Split at commas, unless a text as a whole is one of the names."""
-    found = []
-    for text in texts or []:
-        parts = [text] if text in names else text.split(",")
-        found += [part if part in names else part.strip() for part in parts if part.strip()]
-    return list(dict.fromkeys(found))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """What all views share: the door, the frame of a page, figures, and small parts."""
 
 from ._door import Door as Door
+from ._drop import drop_zone as drop_zone
 from ._figures import Axis as Axis
 from ._figures import band as band
 from ._figures import bars as bars

@@ -10,11 +10,14 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+from .._workspace import LARGEST
+
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 _TRIES, _MINUTE = 10, 60.0  # wrong passwords of all visitors, in so many seconds
+_ROOM = 2**20  # bytes of a request beside the table in it
 _LONGEST = 4096  # bytes of a form with a password
 # Nothing may be fetched from elsewhere, also if text of a table should become part of a page.
 # Vue makes functions of its templates, which needs unsafe-eval.
@@ -63,7 +66,7 @@ class Door:
         asked = HTTPConnection(scope)
         refused = self._foreign(asked)
         if not refused and self._known(asked):
-            await self.app(scope, receive, _with_headers(send))
+            await self.app(scope, _limited(receive), _with_headers(send))
         elif scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": 1008})
@@ -127,6 +130,22 @@ class Door:
         answer = RedirectResponse(path, 303)
         answer.set_cookie(self.cookie, self.session, httponly=True, samesite="strict")
         return answer
+
+
+def _limited(receive: Receive) -> Receive:
+    """Let no request bring more than a table may have; NiceGUI itself takes whatever comes."""
+    room = LARGEST + _ROOM
+
+    async def received() -> Any:
+        nonlocal room
+        message = await receive()
+        if message["type"] == "http.request":
+            room -= len(message.get("body", b""))
+            if room < 0:
+                return {"type": "http.disconnect"}
+        return message
+
+    return received
 
 
 def _with_headers(send: Send) -> Send:

@@ -14,10 +14,11 @@ from typing import Any
 # `job.folder`, whole, and returns their names, the one that `ra.load` opens first.
 KINDS = {
     "read": "rational_anova.studio.work._reading:read",
+    "check": "rational_anova.studio.work._reading:left_out",
     "discover": "rational_anova.studio.work._laws:discover_law",
     "fit_law": "rational_anova.studio.work._laws:fit_form",
 }
-QUICK = frozenset({"read"})  # those that take seconds: they do not wait for a search
+QUICK = frozenset({"read", "check"})  # those that take seconds: they do not wait for a search
 
 
 @dataclass(frozen=True)
