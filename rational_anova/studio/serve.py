@@ -50,7 +50,7 @@ def serve(
     _check(host, password)
     try:
         import nicegui  # noqa: F401
-        import plotly  # noqa: F401
+        import plotly  # type: ignore[import-untyped,unused-ignore]  # noqa: F401
         import uvicorn
     except ImportError as error:
         raise ImportError(

@@ -2,11 +2,13 @@
 
 from ._door import Door as Door
 from ._drop import drop_zone as drop_zone
+from ._figures import COLOURS as COLOURS
 from ._figures import Axis as Axis
 from ._figures import band as band
 from ._figures import bars as bars
 from ._figures import dots as dots
 from ._figures import draw as draw
+from ._figures import escaped as escaped
 from ._figures import figure as figure
 from ._figures import line as line
 from ._figures import rule as rule

@@ -54,7 +54,7 @@ class Job:
             known: what JSON can hold: `part` (0 to 1) moves the bar; `left` seconds; `formula` and
                 `error` of the best so far; `candidates` tried.
         """
-        kept = {key: plain(value) for key, value in known.items() if value is not None}
+        kept = {key: plain(value) for key, value in known.items()}
         self.send({"stage": stage, "at": time.time(), **kept})
         return self.asked_to_stop()
 

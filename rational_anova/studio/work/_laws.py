@@ -14,6 +14,7 @@ from ._reading import chosen_frame
 
 if TYPE_CHECKING:
     from ...discovery import Law
+    from ...symbols import Names
     from ...tables import Table
 
 _DRAWN = 300  # rows that are drawn while a search goes on
@@ -117,8 +118,8 @@ class _Watched:
         if progress.formula is not None and progress.formula != self.formula:
             self.formula = progress.formula
             said = self._said(progress.formula)
-            if said is not None:
-                self.job.tell(progress.stage, said=said)
+            svg = _typeset(progress.formula, self.table.target, self.table.names)
+            self.job.tell(progress.stage, said=said, svg=svg)
         return self.job.callback(progress)
 
     def _said(self, formula: str) -> Any:
@@ -135,6 +136,28 @@ class _Watched:
             return np.broadcast_to(np.asarray(values, dtype=float), len(self.X))
         except (ValueError, TypeError, NotImplementedError, KeyError):
             return None  # a picture is missing, not a law
+
+
+def _typeset(formula: str, target: str, names: Names) -> str | None:
+    """Return the best formula so far, typeset."""
+    import sympy as sp
+
+    from ...discovery.law import name_in_latex, names_in_latex
+    from ...report import math_svg
+    from ...symbols import names_in
+
+    try:
+        parsed = names.parse(formula, names_in(formula))
+        written = sp.latex(
+            parsed, symbol_names=names_in_latex(names), full_prec=False, mul_symbol=r"\,"
+        )
+    except (ValueError, TypeError, KeyError):
+        return None
+    if len(written) > 600:
+        return None
+    written = written.replace(r"\frac", r"\dfrac")
+    svg = math_svg(f"{name_in_latex(target)} = {written}")
+    return None if svg is None else f"<span>{svg}</span>"
 
 
 def _written(job: Job, law: Law) -> tuple[str, ...]:

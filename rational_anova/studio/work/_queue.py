@@ -23,6 +23,7 @@ _KEPT = 2.0  # ... between two records of how far a run is
 _PATIENCE = 3.0  # ... that a cancelled run has to end by itself, before it is interrupted
 _GRACE = 60.0  # ... that a run may take beyond its time limit
 MEMORY = 6 * 2**30  # bytes
+_GONE = ("said", "svg")  # parts of what a worker tells that a later best may lack
 _LONGEST = 3600.0  # seconds of a run without a time limit of its own
 
 
@@ -199,7 +200,14 @@ class Work:
         last = run.bests[-1] if run.bests else {}
         better = best["formula"] is not None and best["formula"] != last.get("formula")
         bests = (*run.bests, best) if better else run.bests
-        self.runs[key] = replace(run, progress={**run.progress, **told}, bests=bests)
+        self.runs[key] = replace(
+            run,
+            progress={
+                **run.progress,
+                **{k: v for k, v in told.items() if v is not None or k in _GONE},
+            },
+            bests=bests,
+        )
         if not better and now < kept + _KEPT:
             return kept
         self.workspace.keep(self.runs[key])

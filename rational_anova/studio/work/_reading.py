@@ -1,4 +1,4 @@
-"""Reading a table in a worker: what is in it, what can be used of it, and a sensible first choice."""
+"""Reading a table in a worker: what is in it, what can be used, and a sensible first choice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..._core.files import write_whole
-from .._records import Choice, as_json
+from .._records import Choice, as_json, from_json
 from ._jobs import Job, plain
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _BINS, _LEVELS, _PREVIEW = 24, 8, 30
 _MOST_CELLS = 50_000_000  # a float each is 400 MB
 _SHOWN = 200  # columns of which histograms are made; of more, ranges alone
+_SAMPLE, _DRAWN = 400, 4  # rows and inputs that are drawn against the target
 _LONGEST = 80  # letters of a cell that is shown
 _TARGETS = re.compile(r"(y|target|response|outcome|output|result|label|yield|rate)", re.I)
 
@@ -52,7 +53,7 @@ def read(job: Job) -> tuple[str, ...]:
 
 
 def read_source(job: Job) -> tuple[pd.DataFrame, dict[str, str], list[str]]:
-    """Return the table of a job under the bare names of its columns, units in headers, and notes."""
+    """Return the table of a job under bare names of columns, units in headers, and notes."""
     from ...discovery.dimensions import read_headers
     from ...tables import NOTES, read_table
 
@@ -183,7 +184,7 @@ def _cut(cell: Any) -> str:
 
 
 def first_choice(columns: Sequence[Mapping[str, Any]], units: Mapping[str, str]) -> Choice:
-    """Return a target and inputs to begin with: a column that is called so, else the last number."""
+    """Return a target and inputs to begin with: a column called so, else the last number."""
     usable = [c["name"] for c in columns if c["kind"] == "number" and c["unique"] > 1]
     if len(usable) < 2:
         return Choice(usable[0] if usable else "", (), dict(units))
@@ -194,8 +195,9 @@ def first_choice(columns: Sequence[Mapping[str, Any]], units: Mapping[str, str])
 
 def left_out(job: Job) -> tuple[str, ...]:
     """Say what a search leaves out of the chosen columns and rows, and why."""
+    import numpy as np
+
     from ...tables import prepare
-    from .._records import from_json
 
     choice: Choice = from_json(Choice, job.options["choice"])
     frame, _ = chosen_frame(job, choice)
@@ -203,8 +205,13 @@ def left_out(job: Job) -> tuple[str, ...]:
         frame, choice.target, names=list(choice.inputs) or None, sigma=choice.sigma or None,
         by=choice.by or None,
     )  # fmt: skip
+    rows = np.arange(len(table.y))
+    if len(rows) > _SAMPLE:
+        rows = np.sort(np.random.default_rng(0).choice(rows, _SAMPLE, replace=False))
+    names = table.names.columns[:_DRAWN]
+    sample = {name: table.X[rows, place] for place, name in enumerate(names)}
     job.tell(
         "checked", rows=len(table.y), inputs=list(table.names.columns), notes=list(table.notes),
-        dropped=dict(table.dropped),
+        sample=sample, y=table.y[rows],
     )  # fmt: skip
     return ()

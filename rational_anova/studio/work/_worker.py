@@ -1,4 +1,4 @@
-"""The process that does the work: it waits for jobs, does one after the other, and tells of them."""
+"""The process that does the work: it waits for jobs, does them in turn, and tells of them."""
 
 from __future__ import annotations
 
