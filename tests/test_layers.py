@@ -63,7 +63,7 @@ ROOMS = {
     ],
     "studio": [
         "_records",
-        "_workspace | _unit | _opened | models",
+        "_workspace | _unit | models",
         "work",
         "pages",
         "views",

@@ -137,7 +137,7 @@ async def _model(page: Page, run: Run) -> None:
     with ui.tab_panels(tabs).props("keep-alive animated=false").classes("model-panels"):
         for name in names:
             with ui.tab_panel(name):
-                places[name] = ui.element("div").classes("stack")
+                places[name] = ui.element("div").classes("stack full")
     tabs.on_value_change(lambda event: open_tab(str(event.value)))
     tabs.set_value(first)
 

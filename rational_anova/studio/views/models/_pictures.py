@@ -178,10 +178,10 @@ def parts_figure(parts: Sequence[tuple[str, float]], scale: str) -> dict[str, An
     made = figure([trace], Axis(f"adds to {scale}"), "", height=70 + 27 * len(shown), legend=False)
     for name in ("xaxis", "yaxis"):
         made["layout"][name] |= {"fixedrange": True, "ticks": ""}
-    reach = 1.25 * max([abs(value) for value in values], default=1.0) or 1.0
-    made["layout"]["xaxis"] |= {"range": [min(0, min(values, default=0)) * 1.3 - 0.05 * reach,
-                                          max(0, max(values, default=0)) * 1.3 + 0.05 * reach],
-                                "zeroline": True}  # fmt: skip
+    most = max([abs(value) for value in values], default=1.0) or 1.0
+    low = -1.45 * most if min(values, default=0) < 0 else -0.02 * most
+    high = 1.45 * most if max(values, default=0) > 0 else 0.02 * most
+    made["layout"]["xaxis"] |= {"range": [low, high], "zeroline": True}
     made["layout"]["margin"] = {"l": 10, "r": 30, "t": 6, "b": 42}
     return made
 

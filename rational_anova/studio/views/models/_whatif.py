@@ -114,12 +114,14 @@ class WhatIf:
         else:
             said = f"{session.facts.target} = {number(float(found[0]), 5)}"
             about = f"the mean of such rows lies between {session.between(self.row)} (95 %)"
-        self.said._text, self.about._text = said, about
+        self.said._text = said
         self.said.update()
-        self.about.update()
         parts = session.explained(self.row, self.output)
         intercept = float(session.model.model_.intercept[self.output])
-        shown = [("all rows (the intercept)", intercept), *parts]
+        about += f"; all rows begin at {number(intercept)}, and each input adds its part"
+        self.about._text = about
+        shown = parts
+        self.about.update()
         self.figure.props["aria-label"] = "What each effect adds: " + ", ".join(
             f"{name} {value:+.3g}" for name, value in shown[:8]
         )
