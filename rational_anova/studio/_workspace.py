@@ -68,11 +68,17 @@ class Workspace:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            self._lock.close()
+            self.leave()
             raise ValueError(
                 f"another studio uses the workspace {self.folder}; close it, or name another "
                 "folder by --workspace"
             ) from None
+
+    def leave(self) -> None:
+        """Let another studio have the folder."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     # -- tables
 

@@ -86,6 +86,7 @@ def serve(
         uvicorn.Server(config).run(sockets=[listener])
     finally:
         work.close()
+        workspace.leave()
 
 
 def _check(host: str, password: str | None) -> None:

@@ -6,12 +6,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("nicegui", reason="the studio needs the extra `studio`")
+
+from rational_anova.studio import Workspace
 
 CHROMIUM = next((found for name in ("chromium", "chromium-browser", "google-chrome")
                  if (found := shutil.which(name))), None)  # fmt: skip
@@ -62,6 +64,9 @@ def launch(workspace, *options):
 def studio():
     """One studio for all tests; each looks at tables and runs of its own."""
     with tempfile.TemporaryDirectory() as folder:
+        place = Workspace(folder)  # a run that was under way when its server was killed
+        lost = place.new_run("discover", "0" * 16, {"choice": {"target": "y"}}, "law of nothing")
+        place.keep(replace(lost, state="running"))
         running = launch(folder)
         yield running
         running.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
-import time
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,8 +56,9 @@ class Job:
                 `error` of the best so far; `candidates` tried.
         """
         kept = {key: plain(value) for key, value in known.items()}
-        self.send({"stage": stage, "at": time.time(), **kept})
-        return self.asked_to_stop()
+        stop = self.asked_to_stop()
+        self.send({"stage": stage, "worker": os.getpid(), "stopping": stop, **kept})
+        return stop
 
     def callback(self, progress: Any) -> bool:
         """A callback of `discover`, `fit` and the estimators, as `callbacks=[job.callback]`."""

@@ -24,26 +24,32 @@ ROWS = "rows.npz"
 
 def discover_law(job: Job) -> tuple[str, ...]:
     """Find the law of a table."""
-    from ...discovery import discover
+    from ...discovery import discover, fit_law
 
     job.tell("reading the table")
     table, units = _table(job)
     asked = job.options
+    watched = _Watched(job, table)
     shape = {table.target: "positive"} if table.target in asked.get("positive", ()) else None
-    law = discover(
-        table,
-        units=units,
-        absorb_units=units is not None,
-        positive=[name for name in asked.get("positive", ()) if name != table.target],
-        periodic=list(asked.get("periodic", ())),
-        shape=shape,
-        without=list(asked.get("without", ())),
-        loss=asked.get("loss", "squares"),
-        noise_model=asked.get("noise_model", "auto"),
-        time_limit=float(asked.get("time_limit") or 60.0),
-        seed=int(asked.get("seed", 0)),
-        callbacks=[_Watched(job, table)],
-    )
+    try:
+        law = discover(
+            table,
+            units=units,
+            absorb_units=units is not None,
+            positive=[name for name in asked.get("positive", ()) if name != table.target],
+            periodic=list(asked.get("periodic", ())),
+            shape=shape,
+            without=list(asked.get("without", ())),
+            loss=asked.get("loss", "squares"),
+            noise_model=asked.get("noise_model", "auto"),
+            time_limit=float(asked.get("time_limit") or 60.0),
+            seed=int(asked.get("seed", 0)),
+            callbacks=[watched],
+        )
+    except KeyboardInterrupt:  # in the midst of a step; what it told last is fitted once more
+        if watched.formula is None:
+            return ()
+        law = fit_law(form_of(watched.formula, table), table)
     return _written(job, law)
 
 
@@ -101,7 +107,8 @@ class _Watched:
     def __init__(self, job: Job, table: Table) -> None:
         import numpy as np
 
-        self.job, self.table, self.formula = job, table, None
+        self.job, self.table = job, table
+        self.formula: str | None = None
         rows = np.arange(len(table.y))
         if len(rows) > _DRAWN:
             rows = np.sort(np.random.default_rng(0).choice(rows, _DRAWN, replace=False))

@@ -20,7 +20,8 @@ from ._worker import worker
 
 _LOOK = 0.05  # seconds between two looks at a worker
 _KEPT = 2.0  # ... between two records of how far a run is
-_PATIENCE = 3.0  # ... that a cancelled run has to end by itself, before it is interrupted
+_PATIENCE = 3.0  # ... that a cancelled run has to notice it, before it is interrupted
+_CONCLUDING = 20.0  # ... and then to bring what it has to an end
 _GRACE = 60.0  # ... that a run may take beyond its time limit
 MEMORY = 6 * 2**30  # bytes
 _GONE = ("said", "svg")  # parts of what a worker tells that a later best may lack
@@ -160,6 +161,8 @@ class Work:
             now = time.monotonic()
             if told is not None and told[0] == "progress":
                 kept = self._tell(key, told[1], now, kept)
+                if told[1].get("stopping") and patience is not None and not interrupted:
+                    patience = now + _CONCLUDING
             elif told is not None:
                 self._finish(key, told)
                 return
@@ -174,7 +177,7 @@ class Work:
                     _end(child)  # the next look finds it gone
                 else:
                     _interrupt(child)
-                    interrupted, patience = True, now + 4 * _PATIENCE
+                    interrupted, patience = True, now + _CONCLUDING
             if now > limit:
                 _end(child)
                 self._over(key, State.FAILED, "It went on long after its time limit and was ended.")
