@@ -63,7 +63,7 @@ ROOMS = {
     ],
     "studio": [
         "_records",
-        "_workspace",
+        "_workspace | _unit | models",
         "work",
         "pages",
         "views",
@@ -76,7 +76,7 @@ ROOMS = {
         "_fitting",
         "deep",
         "explain | export",
-        "edit | _files",
+        "edit | _files | cards",
         "_base",
         "_classifier | _regressor",
         "autogluon",

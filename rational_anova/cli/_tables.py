@@ -11,14 +11,12 @@ import pandas as pd
 
 from .._core.checks import choice
 from ..tables import (
-    NOTES,
     as_dates,
     as_text,
     listed,
     read_table,
     rows_where,
     select_columns,
-    typed_columns,
 )
 
 
@@ -105,20 +103,12 @@ def read_inputs(
     chosen: Chosen, target: str, category: Sequence[str] | None, date: Sequence[str] | None
 ) -> tuple[pd.DataFrame, pd.Series, list[str]]:
     """Return inputs, target and what is to be said of them."""
-    frame, inputs = chosen.frame, chosen.inputs
-    if not inputs:
-        raise ValueError(f"the table has no column but the target {target!r} to predict it from")
+    from ..tabular.cards import inputs_and_target
+
+    inputs = chosen.inputs
     texts = known(category, inputs, "--category")
     dates = known(date, inputs, "--date")
-    notes = list(frame.attrs.get(NOTES, ()))
-    gaps = frame[target].isna()
-    if gaps.all():
-        raise ValueError(f"the target {target!r} is missing in all rows")
-    if gaps.any():
-        notes.append(f"{gaps.sum()} rows without {target} were left out")
-        frame = frame[~gaps].reset_index(drop=True)
-    y = frame[target]
-    frame = typed_columns(frame[inputs], texts, dates)
+    frame, y, notes = inputs_and_target(chosen.frame, inputs, target, texts, dates)
     notes += _doubts(frame)
     return frame, y, notes
 

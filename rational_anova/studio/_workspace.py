@@ -208,6 +208,24 @@ class Workspace:
                 found.append(ended)
         return found
 
+    # -- files of this library, from elsewhere
+
+    def add_file(self, content: bytes) -> str:
+        """Keep a file as it came, under the hash of its content, which is returned."""
+        if not content:
+            raise ValueError("the file is empty")
+        key = hashlib.sha256(content).hexdigest()[:16]
+        path = self.file(key)
+        path.parent.mkdir(exist_ok=True)
+        write_whole(path, content)
+        return key
+
+    def file(self, key: str) -> Path:
+        """Return a file that was added, which need not be there."""
+        if not _HASH.fullmatch(key):
+            raise KeyError(f"there is no file {key!r}")
+        return self.folder / "files" / key
+
     # -- settings
 
     def settings(self) -> dict[str, Any]:

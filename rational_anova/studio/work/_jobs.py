@@ -17,8 +17,10 @@ KINDS = {
     "check": "rational_anova.studio.work._reading:left_out",
     "discover": "rational_anova.studio.work._laws:discover_law",
     "fit_law": "rational_anova.studio.work._laws:fit_form",
+    "fit_model": "rational_anova.studio.work._models:fit_model",
+    "open_file": "rational_anova.studio.work._files:open_file",
 }
-QUICK = frozenset({"read", "check"})  # those that take seconds: they do not wait for a search
+QUICK = frozenset({"read", "check", "open_file"})  # those that take seconds: they do not wait for a search
 
 
 @dataclass(frozen=True)
