@@ -39,10 +39,16 @@ class Editor:
             with ui.element("div").classes("stack"):
                 with card(testid="edit-curve"):
                     with ui.element("div").classes("row-line between"):
-                        self.chooser = ui.select(
-                            {name: name for name in self.names}, value=self.name, label="Effect of",
-                            on_change=lambda event: self._choose(event.value),
-                        ).props('outlined dense data-testid="edit-effect"').classes("narrow grow")
+                        self.chooser = (
+                            ui.select(
+                                {name: name for name in self.names},
+                                value=self.name,
+                                label="Effect of",
+                                on_change=lambda event: self._choose(event.value),
+                            )
+                            .props('outlined dense data-testid="edit-effect"')
+                            .classes("narrow grow")
+                        )
                         if len(self.session.outputs) > 1:
                             ui.select(
                                 dict(enumerate(self.session.outputs)), value=0, label="Class",
@@ -60,9 +66,11 @@ class Editor:
                 with card("Change a stretch"):
                     self.tools = ui.element("div").classes("stack tight")
                 with card("Keep it"):
-                    self.reason = ui.input("Reason, for the card").props(
-                        'outlined dense data-testid="edit-reason"'
-                    ).classes("full")
+                    self.reason = (
+                        ui.input("Reason, for the card")
+                        .props('outlined dense data-testid="edit-reason"')
+                        .classes("full")
+                    )
                     with ui.element("div").classes("row-line").style("margin-top:10px"):
                         _button("Keep", "check", self._keep, "edit-keep", "")
                         _button("Discard", "close", self._discard, "edit-discard")
@@ -129,8 +137,12 @@ class Editor:
             ).props('data-testid="edit-raise" aria-label="Raise or lower by"')
             if not self.draft.levels:
                 with ui.element("div").classes("row-line"):
-                    for way, label in (("flat", "Flat"), ("straight", "Straight"),
-                                       ("rising", "Never falls"), ("falling", "Never rises")):
+                    for way, label in (
+                        ("flat", "Flat"),
+                        ("straight", "Straight"),
+                        ("rising", "Never falls"),
+                        ("falling", "Never rises"),
+                    ):
                         _button(label, "", lambda w=way: self._bend(w), f"edit-{way}")
 
     def _put_whole(self) -> None:
@@ -339,7 +351,9 @@ def impact_table(session: Session, impact: Impact | None) -> None:
         numbers_table(heads, lines, "Rows that change most")
 
 
-def _button(label: str, icon: str, do: Callable[..., Any], testid: str, kind: str = "outline") -> Any:
+def _button(
+    label: str, icon: str, do: Callable[..., Any], testid: str, kind: str = "outline"
+) -> Any:
     from nicegui import ui
 
     return ui.button(label, icon=icon or None, on_click=lambda: do()).props(

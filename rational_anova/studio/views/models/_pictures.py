@@ -188,7 +188,10 @@ def parts_figure(parts: Sequence[tuple[str, float]], scale: str) -> dict[str, An
 
 def _short(labels: Sequence[str], most: int = 16) -> list[str]:
     """Return labels that are short and still differ."""
-    cut = [name if len(name) <= most else f"{name[: most - 1]}\N{HORIZONTAL ELLIPSIS}" for name in labels]
+    cut = [
+        name if len(name) <= most else f"{name[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
+        for name in labels
+    ]
     if len(set(cut)) < len(cut):
         cut = [f"{name} ({place + 1})" for place, name in enumerate(cut)]
     return [escaped(name) for name in cut]
