@@ -69,6 +69,8 @@ class Bench:
                     self.poles = draw({"data": [], "layout": {}}, "", "unit-poles")
                     self.no_poles = text("", "soft", "p")
             with ui.element("div").classes("stack"):
+                with card("Coefficients"):
+                    self.sliders = ui.element("div").classes("stack tight")
                 with card("Fit it to a function"), ui.element("div").classes("row-line"):
                     goal = ui.select(TARGETS, value="gelu", label="Function").props(
                         'outlined dense data-testid="unit-target"'
@@ -93,8 +95,6 @@ class Bench:
                         on_change=lambda event: self._shape(low=-float(event.value),
                                                             high=float(event.value)),
                     ).props("outlined dense")  # fmt: skip
-                with card("Coefficients"):
-                    self.sliders = ui.element("div").classes("stack tight")
         with card("The six denominators, with these coefficients",
                   about="The same q below, six ways to make a denominator of it."):  # fmt: skip
             with ui.element("div").classes("grid fine"):

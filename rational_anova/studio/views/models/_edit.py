@@ -42,7 +42,7 @@ class Editor:
                         self.chooser = ui.select(
                             {name: name for name in self.names}, value=self.name, label="Effect of",
                             on_change=lambda event: self._choose(event.value),
-                        ).props('outlined dense data-testid="edit-effect"').classes("narrow grow")
+                        ).props('outlined dense data-testid="edit-effect"').classes("grow effect-select")
                         if len(self.session.outputs) > 1:
                             ui.select(
                                 dict(enumerate(self.session.outputs)), value=0, label="Class",
@@ -148,9 +148,10 @@ class Editor:
                     said += f", it does not at {proof.witness:.4g}"
                 with ui.element("p").props('data-testid="edit-proof"'):
                     text(said, "badge good" if good else "badge")
-            elif self.session.pairs_of(self.name):
+            elif self.session.pairs_of(self.name) and not self.curve.category:
                 shown = ", ".join(self.session.pairs_of(self.name))
-                text(f"It is part of {shown}. A proof forbids these first.", "soft small", "p")
+                text(f"It is also in {shown}: to prove that it rises or falls, pairs are forbidden "
+                     "first.", "soft small", "p")  # fmt: skip
             with ui.element("div").classes("row-line"):
                 if self.session.model.model_.outputs == 1 and not self.curve.category:
                     _button("Rise everywhere", "trending_up", lambda: self._monotone(1),
