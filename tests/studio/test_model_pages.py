@@ -10,7 +10,7 @@ from rational_anova.studio.work import Job
 from rational_anova.studio.work._reading import read
 
 from .conftest import PHONE
-from .test_models import ODD, table
+from .test_models import table
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,10 @@ def test_a_model_is_fitted_edited_and_asked(open_page, hash_of_table, model):
     points = page.locator("[data-testid=edit-figure] .shapelayer path")
     points.nth(3).wait_for()
     near(page, points.nth(4), 50)
-    assert "rows get another prediction" in page.wait_for_selector("[data-testid=edit-moved]").inner_text()
+    assert (
+        "rows get another prediction"
+        in page.wait_for_selector("[data-testid=edit-moved]").inner_text()
+    )
     page.fill("[data-testid=edit-reason]", "a <b>known</b> fault")
     page.click("[data-testid=edit-keep]")
     page.wait_for_selector("[data-testid=edit-history] >> text=a <b>known</b> fault")
@@ -96,7 +99,10 @@ def test_the_keyboard_is_enough(open_page, model):
 
 
 def test_two_pages_show_the_same_edits_and_fit_a_phone(open_page, model):
-    desk, phone = open_page(model["path"] + "?tab=edit"), open_page(model["path"] + "?tab=edit", PHONE)
+    desk, phone = (
+        open_page(model["path"] + "?tab=edit"),
+        open_page(model["path"] + "?tab=edit", PHONE),
+    )
     for page in (desk, phone):
         page.wait_for_selector("[data-testid=edit-undo]:not([disabled])")
     assert phone.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]

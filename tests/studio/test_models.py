@@ -154,7 +154,9 @@ def test_a_row_is_taken_apart_and_exports_agree(session, tmp_path):
     row = session.rows[3]
     parts = session.explained(row)
     total = session.model.model_.intercept[0] + sum(value for _, value in parts)
-    assert session.base.link_.mean(total) == pytest.approx(session.predicted(session.decision(row[None]))[0])
+    assert session.base.link_.mean(total) == pytest.approx(
+        session.predicted(session.decision(row[None]))[0]
+    )
     session.drop("city", "")
     name, content = session.export("ran")
     (tmp_path / name).write_bytes(content)
@@ -162,7 +164,9 @@ def test_a_row_is_taken_apart_and_exports_agree(session, tmp_path):
     space = {}
     exec(session.export("python")[1].decode(), space)  # of our own, as its user would import it
     given = {"age": None if np.isnan(row[0]) else row[0], ODD: row[1], "city": "Rome"}
-    assert space["predict"](given) == pytest.approx(session.predicted(session.decision(row[None]))[0])
+    assert space["predict"](given) == pytest.approx(
+        session.predicted(session.decision(row[None]))[0]
+    )
     assert session.export("sql", "duckdb")[1] and session.export("card")[0] == "model.card.md"
     with pytest.raises(ValueError, match="'exe'"):
         session.export("exe")

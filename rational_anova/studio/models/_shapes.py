@@ -127,7 +127,9 @@ class Draft:
             codes = np.clip(np.nan_to_num(values, nan=-1).astype(int), -1, len(change))
             return np.asarray(np.append(change, [0.0, 0.0])[codes])
         known = np.clip(values, self.x[0], self.x[-1])
-        found = PchipInterpolator(self.x, change)(known) if len(self.x) > 1 else change[0] + 0 * known
+        found = (
+            PchipInterpolator(self.x, change)(known) if len(self.x) > 1 else change[0] + 0 * known
+        )
         return np.where(np.isnan(values), 0.0, found)
 
     def _with(self, after: Array, said: str) -> Draft:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -57,10 +58,16 @@ def drop_zone(
     with found.add_slot("header"), ui.element("div").classes("drop-inner"):
         ui.icon("upload_file").props('aria-hidden="true"')
         ui.label(label).classes("drop-title")
-        pick = ui.button("Choose a file").props("outline no-caps")
+        ui.element("q-uploader-add-trigger")  # a click anywhere opens the choice of files
+        pick = ui.button("Choose a file").props("outline no-caps").classes("drop-button")
         pick.on("click", js_handler=f"() => getElement({found.id}).$refs.qRef.pickFiles()")
         ui.label(about).classes("soft small")
         with found.add_slot("list"):
             ui.element("span")
     told = ui.element("div")
+    # Quasar gives the field of the file no name
+    script = (
+        f"getElement({found.id}).$el.querySelector('input').setAttribute('aria-label', {label!r})"
+    )
+    ui.timer(0.1, lambda: ui.run_javascript(script), once=True)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 from .._records import Run, State
@@ -104,7 +105,7 @@ async def _over(page: Page, run: Run) -> None:
     if other is not None and other.results and other.id != run.id:
         second = await asyncio.to_thread(opened, page.workspace, other)
         with ui.element("div").classes("stack").props('data-testid="comparison-of-two"'):
-            await comparison(second, first, (_short(other), _short(run)))
+            await comparison(second, first, _titles(other, run))
         heading(_short(run), 1)
     with ui.element("div").classes("two"):
         with ui.element("div").classes("stack"):
@@ -117,6 +118,15 @@ async def _over(page: Page, run: Run) -> None:
 
 def _short(run: Run) -> str:
     return run.title[:1].upper() + run.title[1:]
+
+
+def _titles(first: Run, second: Run) -> tuple[str, str]:
+    """Return what tells two runs apart: their titles, and the time if these are alike."""
+    titles = _short(first), _short(second)
+    if titles[0] != titles[1]:
+        return titles
+    times = [time.strftime("%H:%M:%S", time.localtime(run.created)) for run in (first, second)]
+    return f"{titles[0]}, {times[0]}", f"{titles[1]}, {times[1]}"
 
 
 def _ended(page: Page, run: Run) -> None:

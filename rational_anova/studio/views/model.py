@@ -107,9 +107,11 @@ async def _model(page: Page, run: Run) -> None:
     first = page.query.get("tab", "effects")
     names = [name for name, _, _ in _TABS]
     first = first if first in names else names[0]
-    with ui.tabs().props(
-        'dense align="left" no-caps outside-arrows mobile-arrows'
-    ).classes("model-tabs") as tabs:
+    with (
+        ui.tabs()
+        .props('dense align="left" no-caps outside-arrows mobile-arrows')
+        .classes("model-tabs") as tabs
+    ):
         for name, label, icon in _TABS:
             ui.tab(name, label=label, icon=icon).props(f'data-testid="tab-{name}"')
     stale: dict[str, Any] = {}

@@ -72,9 +72,11 @@ class Bench:
                 with card("Coefficients"):
                     self.sliders = ui.element("div").classes("stack tight")
                 with card("Fit it to a function"), ui.element("div").classes("row-line"):
-                    goal = ui.select(TARGETS, value="gelu", label="Function").props(
-                        'outlined dense data-testid="unit-target"'
-                    ).classes("grow")
+                    goal = (
+                        ui.select(TARGETS, value="gelu", label="Function")
+                        .props('outlined dense data-testid="unit-target"')
+                        .classes("grow")
+                    )
                     ui.button("Fit", on_click=lambda: self._fit(str(goal.value))).props(
                         'data-testid="unit-fit"'
                     )

@@ -20,7 +20,9 @@ KINDS = {
     "fit_model": "rational_anova.studio.work._models:fit_model",
     "open_file": "rational_anova.studio.work._files:open_file",
 }
-QUICK = frozenset({"read", "check", "open_file"})  # those that take seconds: they do not wait for a search
+QUICK = frozenset(
+    {"read", "check", "open_file"}
+)  # those that take seconds: they do not wait for a search
 
 
 @dataclass(frozen=True)

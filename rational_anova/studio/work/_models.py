@@ -27,7 +27,14 @@ def fit_model(job: Job) -> tuple[str, ...]:
 
     from ...tabular import RANClassifier, RANRegressor
     from ...tabular.cards import (
-        TASKS, Facts, card, gaps_of, held_out, inputs_and_target, scores, task_of,
+        TASKS,
+        Facts,
+        card,
+        gaps_of,
+        held_out,
+        inputs_and_target,
+        scores,
+        task_of,
     )  # fmt: skip
     from ...tabular.model import read
 

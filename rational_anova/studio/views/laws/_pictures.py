@@ -157,7 +157,7 @@ def comparison(shown: Opened) -> dict[str, Any]:
         [line(ends, ends, "equal", "#808080", "dot", 1.5), dots(rows.said, rows.y, "rows")],
         Axis(label(law, law.target, " by the law"), log),
         Axis(label(law, law.target, " measured"), log),
-        height=330, legend=False,
+        height=386, legend=False,
     )  # fmt: skip
 
 

@@ -54,16 +54,15 @@ class _Result:
             self.head = ui.element("div").classes("stack tight")
         self.slices = ui.element("div")
         self.pairs = ui.element("div").classes("grid")
-        with ui.element("div").classes("grid"):
-            with card("Coefficients", testid="coefficients"):
-                await self._sections("coefficients", "groups")
-            with card("How far it holds", testid="domain"):
-                await self._sections("domain")
+        with card("Coefficients", testid="coefficients"):
+            await self._sections("coefficients", "groups")
         await self._alternatives()
         with ui.element("div").classes("grid"):
             with card("How good it is"):
                 await self._sections("evidence")
             with ui.element("div").classes("stack"):
+                with card("How far it holds", testid="domain"):
+                    await self._sections("domain")
                 export(self.page, self.first, self.notes)
                 with card("How it was found"):
                     for step in _route(self.first.law):
@@ -114,7 +113,7 @@ class _Result:
             told = "Its numbers are those of the search: it was not tested, and has no error bars."
             notice(told, "warn")
         else:
-            kind = "good" if law.grade.claimed else "warn"
+            kind = _GRADES.get(str(law.grade)) or "info"
             notice(law.trust, kind)._props["data-testid"] = "trust"
         other = [
             f"{symbol} stands for {name}"
@@ -163,7 +162,8 @@ class _Result:
         for name in names:
             html = await asyncio.to_thread(getattr(sections, name), self.first.law)
             if html:
-                ui.html(html, sanitize=True).classes("report")
+                shown = ui.html(html, sanitize=True).classes("report")
+                shown._props.update({"tabindex": "0", "role": "region", "aria-label": name})
 
     # -- the front and the rivals
 

@@ -23,7 +23,9 @@ def scores(session: Session) -> None:
         heads.insert(2, "with the edits")
         rows = [[*row[:2], number(now[row[0]]), row[2]] for row in rows]
     numbers_table(heads, rows, "Measures on the rows held out")
-    text(f"On {facts.held} of {facts.rows} rows that the model was not fitted to.", "soft small", "p")
+    text(
+        f"On {facts.held} of {facts.rows} rows that the model was not fitted to.", "soft small", "p"
+    )
 
 
 def effects(session: Session) -> None:

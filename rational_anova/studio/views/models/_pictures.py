@@ -159,7 +159,11 @@ def shares_figure(effects: Sequence[Effect]) -> dict[str, Any]:
     most = max([effect.share for effect in shown], default=1.0)
     least = min([effect.share for effect in shown], default=0.0)
     low = least - 0.16 * most if least < -0.0005 else -0.01 * most
-    made["layout"]["xaxis"] |= {"tickformat": ".0%", "fixedrange": True, "range": [low, 1.16 * most]}
+    made["layout"]["xaxis"] |= {
+        "tickformat": ".0%",
+        "fixedrange": True,
+        "range": [low, 1.16 * most],
+    }
     made["layout"]["yaxis"] |= {"fixedrange": True, "ticks": ""}
     made["layout"]["margin"] = {"l": 10, "r": 46, "t": 6, "b": 42}
     return made
@@ -192,7 +196,10 @@ def parts_figure(parts: Sequence[tuple[str, float]], scale: str) -> dict[str, An
 
 def _short(labels: Sequence[str], most: int = 16) -> list[str]:
     """Return labels that are short and still differ."""
-    cut = [name if len(name) <= most else f"{name[: most - 1]}\N{HORIZONTAL ELLIPSIS}" for name in labels]
+    cut = [
+        name if len(name) <= most else f"{name[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
+        for name in labels
+    ]
     if len(set(cut)) < len(cut):
         cut = [f"{name} ({place + 1})" for place, name in enumerate(cut)]
     return [escaped(name) for name in cut]
