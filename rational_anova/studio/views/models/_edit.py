@@ -268,9 +268,13 @@ class Editor:
                 end = event.args.get(f"shapes[{place}].x1")
                 self._take_stretch(to, end)
             elif found[2] == "yanchor" and place < len(handles):
-                at, draft = handles[place], self.shown
-                self._tried(lambda: draft.moved(at, to))
+                self._move(handles[place], to)
             return
+
+    def _move(self, at: int, to: float) -> None:
+        draft = self.shown
+        if draft is not None:
+            self._tried(lambda: draft.moved(at, to))
 
     def _take_stretch(self, low: float, high: Any) -> None:
         """The stretch was dragged: the slider follows."""
