@@ -1,4 +1,4 @@
-"""A law as a page: what was found, how good it is and how far it holds; and its parts for others."""
+"""A law as a page: what was found, how good it is, how far it holds; and parts of it."""
 
 from . import _sections as sections
 from ._described import described

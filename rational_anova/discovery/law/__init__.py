@@ -15,8 +15,8 @@ from ._json import groups_to_json as groups_to_json
 from ._json import plain as plain
 from ._law import Law as Law
 from ._panels import INK as INK
-from ._panels import Curve as Curve
 from ._panels import STYLE as STYLE
+from ._panels import Curve as Curve
 from ._panels import Panel as Panel
 from ._panels import Rows as Rows
 from ._panels import label as label

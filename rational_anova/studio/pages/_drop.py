@@ -66,8 +66,7 @@ def drop_zone(
             ui.element("span")
     told = ui.element("div")
     # Quasar gives the field of the file no name
-    script = (
-        f"getElement({found.id}).$el.querySelector('input').setAttribute('aria-label', {label!r})"
-    )
+    field = f"getElement({found.id}).$el.querySelector('input')"
+    script = f"{field}.setAttribute('aria-label', {json.dumps(label)})"
     ui.timer(0.1, lambda: ui.run_javascript(script), once=True)
     return found

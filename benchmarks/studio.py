@@ -1,0 +1,121 @@
+"""The studio in a browser: seconds from the command to the first law, and the weight of its pages.
+
+python -m benchmarks.studio [--rounds 5] [--smoke]
+
+Each round starts `ran studio` with a workspace of its own and a browser without a cache, takes the
+table of the demonstration and searches for its law. Seconds on the clock of an idle machine; the
+median of the rounds. Needs chromium, playwright and the extra `studio`. Writes
+benchmarks/results/studio.csv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from benchmarks import records
+from benchmarks.timing import Row, counted, show
+
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+STEPS = ("link printed", "start page", "table read", "first law on the page")
+COLUMNS = ("what", "value", "low", "high", "unit", "rounds")
+
+
+@contextmanager
+def running(workspace: str) -> Iterator[str]:
+    """Start the studio, and yield its link."""
+    code = "from rational_anova.cli import app; app()"
+    words = ["studio", "--workspace", workspace, "--port", "0", "--no-browser"]
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-c", code, *words], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        found = re.search(r"http://\S+", process.stdout.readline())
+        assert found is not None
+        yield found[0]
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+@contextmanager
+def browser() -> Iterator[Any]:
+    """Start a headless Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield found
+        found.close()
+
+
+def once(chromium: Any) -> dict[str, float]:
+    """Return the seconds of each step, and the bytes that came over the wire."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.monotonic()
+        with running(folder) as link:
+            taken = {STEPS[0]: time.monotonic() - start}
+            page = chromium.new_page()
+            page.set_default_timeout(120_000)
+            weight: list[int] = []
+            page.on("requestfinished", lambda r: weight.append(r.sizes()["responseBodySize"]))
+            page.goto(link)
+            page.wait_for_selector("[data-testid=demo]")
+            taken[STEPS[1]] = time.monotonic() - start
+            taken["start page, kB"] = sum(weight) / 1000
+            page.click("[data-testid=demo]")
+            page.wait_for_selector("[data-testid=find-law]")
+            taken[STEPS[2]] = time.monotonic() - start
+            page.click("[data-testid=find-law]")
+            page.wait_for_selector("[data-testid=best] [role=img]")
+            taken[STEPS[3]] = time.monotonic() - start
+            page.wait_for_selector("[data-testid=live-figure] .main-svg")
+            taken["start page, table and law, kB"] = sum(weight) / 1000
+            page.close()
+    return taken
+
+
+def measure(rounds: int) -> list[Row]:
+    """Measure all rounds and print them."""
+    with browser() as chromium:
+        found = [once(chromium) for _ in counted(rounds, "studio")]
+    rows = []
+    for what in found[0]:
+        values = [one[what] for one in found]
+        name = what.removesuffix(", kB")
+        rows.append(
+            {"what": name if "kB" in what else f"until: {what}",
+             "value": round(statistics.median(values), 2), "low": round(min(values), 2),
+             "high": round(max(values), 2), "unit": "kB" if "kB" in what else "s",
+             "rounds": rounds}
+        )  # fmt: skip
+    show(rows, "the studio, from the command on", COLUMNS)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--smoke", action="store_true", help="once and unrecorded")
+    options = parser.parse_args()
+    rows = measure(1 if options.smoke else options.rounds)
+    if not options.smoke:
+        records.write("studio", rows)
+
+
+if __name__ == "__main__":
+    main()
