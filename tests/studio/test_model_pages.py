@@ -50,6 +50,7 @@ def test_a_model_is_fitted_edited_and_asked(open_page, hash_of_table, model):
     page.click(".q-menu >> text=price")
     page.click("[data-testid=model-pairs]")
     page.click(".q-menu >> text=None: curves only")
+    page.fill("[data-testid=model-limit]", "1")
     page.click("[data-testid=model-fit]")
     page.wait_for_url(re.compile(r"/model/\d{8}-"))
     page.wait_for_selector("[data-testid=model-scores] table", timeout=60_000)

@@ -98,7 +98,7 @@ class Form:
                     'outlined dense data-testid="model-pairs"'
                 )
                 self.limit = ui.number("Seconds at most", value=60, min=1, max=3600).props(
-                    "outlined dense"
+                    'outlined dense data-testid="model-limit"'
                 )
             if self.choice.where:
                 text(f"Rows: {', '.join(self.choice.where)}", "soft small", "p")
