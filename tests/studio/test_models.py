@@ -59,7 +59,8 @@ def test_a_fit_leaves_files_that_open_and_tells_of_itself(folders, tmp_path):
     model = ra.load(tmp_path / "again" / names[0])
     assert list(model.feature_names_in_) == ["age", ODD, "city"]
     facts = json.loads((tmp_path / "again" / "facts.json").read_text())["facts"]
-    assert facts["held"] == 24 and "RMSE" in facts["scores"]
+    assert facts["held"] == 24
+    assert "RMSE" in facts["scores"]
     with pytest.raises(ValueError, match=r"hold out must be above 0.*1\.5"):
         fitted(tmp_path / "bad", "price", test=1.5)
 
@@ -109,7 +110,8 @@ def test_an_edit_does_what_its_preview_said_and_can_be_undone(session, folders):
     assert (again.done, len(again.steps)) == (1, 2)
     assert (again.decision(again.rows) == after).all()
     card = again.card()
-    assert "the register is wrong there" in card and "not to be used" not in card
+    assert "the register is wrong there" in card
+    assert "not to be used" not in card
     written = [line for line in card.splitlines() if not line.startswith("    ")]  # no code
     assert "<b>" not in "\n".join(written)
     assert again.model.edits_[-1]["reason"].endswith("(the register is wrong there)")
@@ -131,7 +133,8 @@ def test_levels_are_moved_one_by_one(session):
 def test_an_effect_is_made_to_rise_and_proved(session):
     session.monotone(ODD, 1, "more is never cheaper")
     proof = session.proof(ODD)
-    assert proof and proof.sign == 1
+    assert proof
+    assert proof.sign == 1
     curve = session.curve(ODD).effect
     assert (np.diff(curve) > -1e-9).all()
     with pytest.raises(ValueError, match="category"):
@@ -154,7 +157,9 @@ def test_a_row_is_taken_apart_and_exports_agree(session, tmp_path):
     row = session.rows[3]
     parts = session.explained(row)
     total = session.model.model_.intercept[0] + sum(value for _, value in parts)
-    assert session.base.link_.mean(total) == pytest.approx(session.predicted(session.decision(row[None]))[0])
+    assert session.base.link_.mean(total) == pytest.approx(
+        session.predicted(session.decision(row[None]))[0]
+    )
     session.drop("city", "")
     name, content = session.export("ran")
     (tmp_path / name).write_bytes(content)
@@ -162,7 +167,10 @@ def test_a_row_is_taken_apart_and_exports_agree(session, tmp_path):
     space = {}
     exec(session.export("python")[1].decode(), space)  # of our own, as its user would import it
     given = {"age": None if np.isnan(row[0]) else row[0], ODD: row[1], "city": "Rome"}
-    assert space["predict"](given) == pytest.approx(session.predicted(session.decision(row[None]))[0])
-    assert session.export("sql", "duckdb")[1] and session.export("card")[0] == "model.card.md"
+    assert space["predict"](given) == pytest.approx(
+        session.predicted(session.decision(row[None]))[0]
+    )
+    assert session.export("sql", "duckdb")[1]
+    assert session.export("card")[0] == "model.card.md"
     with pytest.raises(ValueError, match="'exe'"):
         session.export("exe")

@@ -1,4 +1,4 @@
-"""The Files view: whatever this library has written is opened, and described in lines and pictures."""
+"""The Files view: whatever this library has written, opened and described, with its pictures."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def _known(page: Page) -> None:
                 text("None yet.", "soft", "p")
             with ui.element("ul").classes("links"):
                 for run in before[:30]:
-                    with ui.element("li"):
-                        with ui.element("a").props(f'href="/files/{run.id}"'):
-                            text(run.title, "link-title")
+                    link = f'href="/files/{run.id}"'
+                    with ui.element("li"), ui.element("a").props(link):
+                        text(run.title, "link-title")
         with card("Results of this workspace", testid="file-results"):
             if not made:
                 text("None yet.", "soft", "p")

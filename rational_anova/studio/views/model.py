@@ -98,10 +98,10 @@ async def _model(page: Page, run: Run) -> None:
     try:
         session: Session = await threads.io_bound(opened, page.workspace.run_folder(run.id))
     except (ValueError, OSError, KeyError) as error:
-        waiting.delete()
+        waiting.set_visibility(False)
         notice(f"The model cannot be opened: {error}", "bad")
         return
-    waiting.delete()
+    waiting.set_visibility(False)
     if run.message:
         notice(run.message, "warn")
     first = page.query.get("tab", "effects")

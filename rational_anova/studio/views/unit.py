@@ -69,6 +69,8 @@ class Bench:
                     self.poles = draw({"data": [], "layout": {}}, "", "unit-poles")
                     self.no_poles = text("", "soft", "p")
             with ui.element("div").classes("stack"):
+                with card("Coefficients"):
+                    self.sliders = ui.element("div").classes("stack tight")
                 with card("Fit it to a function"), ui.element("div").classes("row-line"):
                     goal = (
                         ui.select(TARGETS, value="gelu", label="Function")
@@ -95,17 +97,15 @@ class Bench:
                         on_change=lambda event: self._shape(low=-float(event.value),
                                                             high=float(event.value)),
                     ).props("outlined dense")  # fmt: skip
-                with card("Coefficients"):
-                    self.sliders = ui.element("div").classes("stack tight")
-        with card("The six denominators, with these coefficients",
-                  about="The same q below, six ways to make a denominator of it."):  # fmt: skip
-            with ui.element("div").classes("grid fine"):
-                self.sides = {}
-                for kind, about in KINDS.items():
-                    with ui.element("div"):
-                        heading(kind, 3)
-                        self.sides[kind] = draw({"data": [], "layout": {}}, "", f"unit-{kind}")
-                        text(about, "soft small", "p")
+        sides = card("The six denominators, with these coefficients",
+                     about="The same q below, six ways to make a denominator of it.")  # fmt: skip
+        with sides, ui.element("div").classes("grid fine"):
+            self.sides = {}
+            for kind, about in KINDS.items():
+                with ui.element("div"):
+                    heading(kind, 3)
+                    self.sides[kind] = draw({"data": [], "layout": {}}, "", f"unit-{kind}")
+                    text(about, "soft small", "p")
         self._put_sliders()
 
     def _put_sliders(self) -> None:
@@ -233,8 +233,10 @@ class Bench:
             d = denominator_of(replace(self.unit, kind=kind), x)
             top = max(4.0, min(float(np.percentile(d, 90)), 40.0))
             low = min(0.0, max(float(d.min()), -4.0)) - 0.2
-            made = figure([line(x, d, "d(x)", COLOURS[1], width=2)], "", Axis("", range=(low, top)),
-                          shapes=[rule(0.0, "#d03a3a", upright=False)], height=150, legend=False)  # fmt: skip
+            made = figure(
+                [line(x, d, "d(x)", COLOURS[1], width=2)], "", Axis("", range=(low, top)),
+                shapes=[rule(0.0, "#d03a3a", upright=False)], height=150, legend=False,
+            )  # fmt: skip
             made["layout"]["margin"] = {"l": 34, "r": 8, "t": 6, "b": 26}
             shown.props["aria-label"] = f"{kind}: from {d.min():.3g} to {d.max():.3g}"
             shown.update_figure(made)

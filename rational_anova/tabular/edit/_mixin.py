@@ -115,9 +115,7 @@ class EditMixin:
         record = {"edit": "make_monotone", "term": names[axis], "sign": sign, "error": error}
         return new._edited(record, refit, reason)
 
-    def forbid_pair(
-        self: E, first: Any, second: Any, refit: Any = None, reason: str = ""
-    ) -> E:
+    def forbid_pair(self: E, first: Any, second: Any, refit: Any = None, reason: str = "") -> E:
         """Return the model without the pair of two inputs, and with `forbid` for later fits.
 
         Args:

@@ -28,9 +28,9 @@ def tables_and_models(page: Page) -> None:
                     text("Drop one in the Table view")
             with ui.element("ul").classes("links"):
                 for entry in tables[:50]:
-                    with ui.element("li"):
-                        with ui.element("a").props(f'href="/model/{entry.hash}"'):
-                            text(entry.name, "link-title")
+                    link = f'href="/model/{entry.hash}"'
+                    with ui.element("li"), ui.element("a").props(link):
+                        text(entry.name, "link-title")
         with card("Models"):
             runs = [run for run in page.work.runs.values() if run.kind == "fit_model"][::-1]
             listed_models(runs)
@@ -80,34 +80,34 @@ class Form:
         labels = {name: name for name in names}
         target = self.choice.target if self.choice.target in labels else names[-1]
         self.choice = replace(self.choice, target=target)
-        with card("What is to be predicted?", testid="model-form"):
-            with ui.element("div").classes("stack tight"):
-                self.target = ui.select(
-                    labels, value=target, label="Target", on_change=self._changed
-                ).props('outlined dense data-testid="model-target"')
-                self.inputs = ui.select(
-                    labels, value=[n for n in inputs_of(self.profile, self.choice) if n in labels],
-                    label="Inputs", multiple=True,
-                    on_change=lambda: self._rules.refresh(),
-                ).props('outlined dense use-chips data-testid="model-inputs"')  # fmt: skip
-                with ui.element("div").classes("sliders"):
-                    self.task = ui.select(_TASKS, value="auto", label="The target is").props(
-                        'outlined dense data-testid="model-task"'
-                    )
-                    self.pairs = ui.select(
-                        _PAIRS, value="auto", label="Effects of two inputs"
-                    ).props('outlined dense data-testid="model-pairs"')
-                    self.limit = ui.number("Seconds at most", value=60, min=1, max=3600).props(
-                        "outlined dense"
-                    )
-                if self.choice.where:
-                    text(f"Rows: {', '.join(self.choice.where)}", "soft small", "p")
-                with ui.expansion("What must hold").classes("plain-expansion"):
-                    self._rules()
-                self.told = ui.element("div")
-                ui.button("Fit the model", icon="tune", on_click=self._start).props(
-                    'data-testid="model-fit"'
+        form = card("What is to be predicted?", testid="model-form")
+        with form, ui.element("div").classes("stack tight"):
+            self.target = ui.select(
+                labels, value=target, label="Target", on_change=self._changed
+            ).props('outlined dense data-testid="model-target"')
+            self.inputs = ui.select(
+                labels, value=[n for n in inputs_of(self.profile, self.choice) if n in labels],
+                label="Inputs", multiple=True,
+                on_change=lambda: self._rules.refresh(),
+            ).props('outlined dense use-chips data-testid="model-inputs"')  # fmt: skip
+            with ui.element("div").classes("sliders"):
+                self.task = ui.select(_TASKS, value="auto", label="The target is").props(
+                    'outlined dense data-testid="model-task"'
                 )
+                self.pairs = ui.select(_PAIRS, value="auto", label="Effects of two inputs").props(
+                    'outlined dense data-testid="model-pairs"'
+                )
+                self.limit = ui.number("Seconds at most", value=60, min=1, max=3600).props(
+                    'outlined dense data-testid="model-limit"'
+                )
+            if self.choice.where:
+                text(f"Rows: {', '.join(self.choice.where)}", "soft small", "p")
+            with ui.expansion("What must hold").classes("plain-expansion"):
+                self._rules()
+            self.told = ui.element("div")
+            ui.button("Fit the model", icon="tune", on_click=self._start).props(
+                'data-testid="model-fit"'
+            )
         text("A fifth of the rows is held out and judges the model, now and after each edit.",
              "soft small", "p")  # fmt: skip
 

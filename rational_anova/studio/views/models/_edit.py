@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ...models import WAYS, Draft, Impact, Session
+from ...models import Draft, Impact, Session
 from ...pages import Page, card, draw, notice, number, numbers_table, text
 from ._pictures import curve_figure
 
-_MOVED = re.compile(r"shapes\[(\d+)\]\.yanchor")
+_MOVED = re.compile(r"shapes\[(\d+)\]\.(yanchor|x0)")
 
 
 class Editor:
@@ -47,7 +47,7 @@ class Editor:
                                 on_change=lambda event: self._choose(event.value),
                             )
                             .props('outlined dense data-testid="edit-effect"')
-                            .classes("narrow grow")
+                            .classes("grow effect-select")
                         )
                         if len(self.session.outputs) > 1:
                             ui.select(
@@ -160,9 +160,10 @@ class Editor:
                     said += f", it does not at {proof.witness:.4g}"
                 with ui.element("p").props('data-testid="edit-proof"'):
                     text(said, "badge good" if good else "badge")
-            elif self.session.pairs_of(self.name):
+            elif self.session.pairs_of(self.name) and not self.curve.category:
                 shown = ", ".join(self.session.pairs_of(self.name))
-                text(f"It is part of {shown}. A proof forbids these first.", "soft small", "p")
+                text(f"It is also in {shown}: to prove that it rises or falls, pairs are forbidden "
+                     "first.", "soft small", "p")  # fmt: skip
             with ui.element("div").classes("row-line"):
                 if self.session.model.model_.outputs == 1 and not self.curve.category:
                     _button("Rise everywhere", "trending_up", lambda: self._monotone(1),
@@ -200,7 +201,8 @@ class Editor:
         self.impact.clear()
         with self.impact:
             if self.shown is not None and self.shown.changed:
-                impact_table(self.session, self.session.preview(self.name, self.shown, self.output))
+                found = self.session.preview(self.name, self.shown, self.output)
+                impact_table(self.session, found, self.name)
             else:
                 impact_table(self.session, None)
 
@@ -256,13 +258,32 @@ class Editor:
         """A point was dragged: the keys of what plotly tells say which, and where to."""
         if self.shown is None or not isinstance(event.args, dict):
             return
+        handles = self.shown.handles
         for key, value in event.args.items():
             found = _MOVED.fullmatch(str(key))
-            handles = self.shown.handles
-            if found and int(found[1]) < len(handles) and isinstance(value, int | float):
-                at = handles[int(found[1])]
-                self._tried(lambda at=at, to=float(value): self.shown.moved(at, to))  # type: ignore[misc,union-attr]
-                return
+            if not found or not isinstance(value, int | float):
+                continue
+            place, to = int(found[1]), float(value)
+            if found[2] == "x0" and place == len(handles):
+                end = event.args.get(f"shapes[{place}].x1")
+                self._take_stretch(to, end)
+            elif found[2] == "yanchor" and place < len(handles):
+                self._move(handles[place], to)
+            return
+
+    def _move(self, at: int, to: float) -> None:
+        draft = self.shown
+        if draft is not None:
+            self._tried(lambda: draft.moved(at, to))
+
+    def _take_stretch(self, low: float, high: Any) -> None:
+        """The stretch was dragged: the slider follows."""
+        if self.draft is None or not isinstance(high, int | float):
+            return
+        x = self.draft.x
+        ends = sorted(min(max(float(end), float(x[0])), float(x[-1])) for end in (low, high))
+        self.stretch.set_value({"min": ends[0], "max": ends[1]})
+        self._redraw()
 
     def _tried(self, change: Callable[[], Draft]) -> None:
         self.told.clear()
@@ -325,7 +346,7 @@ class Editor:
             self.changed()
 
 
-def impact_table(session: Session, impact: Impact | None) -> None:
+def impact_table(session: Session, impact: Impact | None, first: str = "") -> None:
     """Put measures on the page: as fitted, now, and with a draft; and the rows that change most."""
     fitted = {name: pair[0] for name, pair in session.facts.scores.items()}
     if impact is None:
@@ -344,7 +365,8 @@ def impact_table(session: Session, impact: Impact | None) -> None:
     text(f"{impact.moved} of {impact.rows} rows get another {what}, by {impact.most:.4g} at most.",
          "", "p")._props["data-testid"] = "edit-moved"  # fmt: skip
     if impact.worst:
-        names = list(impact.worst[0][1])[:4]
+        others = [name for name in impact.worst[0][1] if name != first]
+        names = [first, *others[:3]] if first else others[:4]
         heads = ["row", *names, session.facts.target, "now", "with the draft"]
         lines = [[row, *[cells[n] for n in names], target, number(old), number(new)]
                  for row, cells, target, old, new in impact.worst]  # fmt: skip

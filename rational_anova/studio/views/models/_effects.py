@@ -7,6 +7,7 @@ from ...pages import card, draw, notice, number, numbers_table, text
 from ._pictures import curve_figure, shares_figure, surface_figure
 
 _CURVES, _SURFACES = 12, 6
+_LITTLE = 0.001  # of the variance: smaller pairs are counted and not drawn
 
 
 def scores(session: Session) -> None:
@@ -59,11 +60,16 @@ def effects(session: Session) -> None:
         if len(mains) > _CURVES:
             text(f"and {len(mains) - _CURVES} smaller ones", "soft small", "p")
     pairs = [effect for effect in found if effect.kind == "pair"]
+    shown = [effect for effect in pairs if abs(effect.share) >= _LITTLE][:_SURFACES]
     if pairs:
         with card("Pairs", about="What two inputs add together, beyond what each adds alone. "
                   "Blank: no rows were there."):  # fmt: skip
             with ui.element("div").classes("grid"):
-                for effect in pairs[:_SURFACES]:
+                for effect in shown:
                     with ui.element("div"):
+                        text(f"{effect.name}: {effect.share:.1%} of the variance", "label")
                         draw(surface_figure(effect), label=f"Effect of {effect.name}",
                              testid="model-pair")  # fmt: skip
+            if len(pairs) > len(shown):
+                text(f"{len(pairs) - len(shown)} pairs that say next to nothing are not drawn.",
+                     "soft small", "p")  # fmt: skip

@@ -62,6 +62,7 @@ def curve_figure(
         low, high = float(curve.edges[0]), float(curve.edges[-1])
         axis["range"] = [low - 0.02 * (high - low), high + 0.02 * (high - low)]
     if handles:
+        made["config"] = {**made["config"], "edits": {"shapePosition": True}}
         for name in ("xaxis", "yaxis"):
             made["layout"][name]["fixedrange"] = True
     return made
@@ -155,7 +156,14 @@ def shares_figure(effects: Sequence[Effect]) -> dict[str, Any]:
     }  # fmt: skip
     height = 80 + 26 * max(len(shown), 1)
     made = figure([trace], "share of the variance", "", height=height, legend=False)
-    made["layout"]["xaxis"] |= {"tickformat": ".0%", "fixedrange": True}
+    most = max([effect.share for effect in shown], default=1.0)
+    least = min([effect.share for effect in shown], default=0.0)
+    low = least - 0.16 * most if least < -0.0005 else -0.01 * most
+    made["layout"]["xaxis"] |= {
+        "tickformat": ".0%",
+        "fixedrange": True,
+        "range": [low, 1.16 * most],
+    }
     made["layout"]["yaxis"] |= {"fixedrange": True, "ticks": ""}
     made["layout"]["margin"] = {"l": 10, "r": 46, "t": 6, "b": 42}
     return made

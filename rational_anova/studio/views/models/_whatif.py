@@ -75,10 +75,11 @@ class WhatIf:
                 with ui.element("div").classes("slider"):
                     label = text("", "label")
                     _say(label, feature, value)
+                    step = 1 if whole else (high - low) / 200 or 1
                     slider = ui.slider(
-                        min=low, max=max(high, low + 1e-9), step=1 if whole else (high - low) / 200 or 1,
+                        min=low, max=max(high, low + 1e-9), step=step,
                         value=float(low + high) / 2 if np.isnan(value) else float(value),
-                        on_change=lambda event, a=axis, f=feature, t=label: self._slid(a, f, t, event),
+                        on_change=lambda now, a=axis, f=feature, t=label: self._slid(a, f, t, now),
                     )  # fmt: skip
                     slider._props["aria-label"] = feature.name
                     slider._props["data-testid"] = f"whatif-{axis}"
