@@ -95,7 +95,7 @@ def chosen_frame(job: Job, choice: Choice) -> tuple[pd.DataFrame, list[str]]:
 def _from_spreadsheet(source: Path, path: Path) -> list[str]:
     """Write the first sheet that has cells as CSV, which is then read as any other."""
     try:
-        import openpyxl
+        import openpyxl  # type: ignore[import-untyped,unused-ignore]
     except ImportError:
         raise ImportError(
             "reading spreadsheets needs openpyxl: pip install 'rational-anova[studio]'"
