@@ -176,7 +176,8 @@ def fitted(unit: Unit, target: str) -> Unit:
         init_range=(unit.low, unit.high),
     ).double()  # fmt: skip
     error = module.init_error
-    p, q = module.numerator.detach()[:, 0].tolist(), module.denominator.detach()[:, 0].tolist()
+    rows = (module.numerator, module.denominator)  # what is 0 but for rounding is shown as 0
+    p, q = ([round(value, 12) for value in row.detach()[:, 0].tolist()] for row in rows)
     return replace(
         unit, p=tuple(p), q=tuple(q), gate=1.0, base="zero", error=error.rmse if error else None
     )

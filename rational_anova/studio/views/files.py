@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ..._core.display import visible
 from .._records import Run, State
 from ..pages import Page, View, card, drop_zone, formula, heading, notice, text
 
@@ -110,7 +111,8 @@ def _shown(page: Page, run: Run) -> None:
         text(head, "badge", "p")
         if known.get("formula"):
             formula(known.get("svg"), known["formula"])
-        text(lines, "summary", "pre")._props.update(tabindex="0")
+        summary = ui.element("pre").classes("summary").props('tabindex="0"')
+        summary._text = visible(lines)
     for picture in known["pictures"]:
         content = page.workspace.result(run, picture["file"]).read_bytes()
         with card(picture["label"]):
