@@ -518,6 +518,7 @@ def _histogram(seen: Any, x: Array) -> tuple[Array, Array]:
         counts = np.zeros(2 * len(x) - 1)
         counts[::2] = observed.weight[: len(x)]
         return edges, counts
-    edges = np.linspace(*observed.shown, 31)
+    low, high = observed.shown
+    edges = np.linspace(low, high, 31)
     level = np.interp(edges, observed.points, np.linspace(0, 1, len(observed.points)))
     return edges, np.diff(level)

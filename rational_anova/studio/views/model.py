@@ -96,12 +96,15 @@ async def _model(page: Page, run: Run) -> None:
         ui.spinner()
         text("opening the model", "soft")
     try:
-        session: Session = await threads.io_bound(opened, page.workspace.run_folder(run.id))
+        found = await threads.io_bound(opened, page.workspace.run_folder(run.id))
     except (ValueError, OSError, KeyError) as error:
         waiting.set_visibility(False)
         notice(f"The model cannot be opened: {error}", "bad")
         return
     waiting.set_visibility(False)
+    if found is None:  # the studio is being closed
+        return
+    session: Session = found
     if run.message:
         notice(run.message, "warn")
     first = page.query.get("tab", "effects")
@@ -136,7 +139,7 @@ async def _model(page: Page, run: Run) -> None:
             else:
                 card_and_exports(session)
 
-    with ui.tab_panels(tabs).props("keep-alive animated=false").classes("model-panels"):
+    with ui.tab_panels(tabs).props("animated=false").classes("model-panels"):
         for name in names:
             with ui.tab_panel(name):
                 places[name] = ui.element("div").classes("stack full")
