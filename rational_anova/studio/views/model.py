@@ -6,7 +6,7 @@ from typing import Any
 
 from .._records import Run, State
 from ..models import Session, opened
-from ..pages import Page, View, card, heading, notice, progress_of, text
+from ..pages import Page, View, card, heading, may_be_hidden, notice, progress_of, text
 from .models import Editor, WhatIf, begin, card_and_exports, effects, tables_and_models
 
 _TABS = (
@@ -19,6 +19,7 @@ _TABS = (
 
 def build(page: Page) -> None:
     """Fill the page: all tables and models, a table, or a model."""
+    may_be_hidden()
     if not page.item:
         heading("Model", 1)
         text("A sum of curves and surfaces, one for each input or two, that predicts a column and "

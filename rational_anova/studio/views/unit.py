@@ -19,6 +19,7 @@ from ..pages import (
     figure,
     heading,
     line,
+    may_be_hidden,
     notice,
     number,
     numbers_table,
@@ -290,6 +291,7 @@ async def build(page: Page) -> None:
     """Fill the page."""
     from nicegui import run
 
+    may_be_hidden()
     heading("A rational unit", 1)
     text("One polynomial over another, r(x) = p(x)/d(x): what all models here are made of. Move a "
          "slider and look what happens.", "soft lead", "p")  # fmt: skip
