@@ -69,7 +69,9 @@ class Unit:
             return replace(self, gate=float(value), error=None)
         row = list(getattr(self, part))
         row[place] = float(value)
-        return replace(self, error=None, **{part: tuple(row)})
+        if part == "p":
+            return replace(self, p=tuple(row), error=None)
+        return replace(self, q=tuple(row), error=None)
 
     def of_degrees(self, m: int, n: int) -> Unit:
         """Return the unit with more or fewer coefficients; new ones are 0."""

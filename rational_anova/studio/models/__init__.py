@@ -7,7 +7,7 @@ from ._session import ROWS as ROWS
 from ._session import Curve as Curve
 from ._session import Impact as Impact
 from ._session import Session as Session
-from ._session import Step as Step
 from ._session import opened as opened
 from ._shapes import WAYS as WAYS
 from ._shapes import Draft as Draft
+from ._steps import Step as Step

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ import numpy as np
 from ..._core.files import write_whole
 from ..._core.types import Array
 from ._shapes import Draft, thinned, weights
+from ._steps import Step, edited
 
 if TYPE_CHECKING:
     from ...anova import Effect
@@ -85,37 +86,6 @@ class Impact:
     worst: tuple[tuple[Any, ...], ...]
 
 
-@dataclass(frozen=True)
-class Step:
-    """An edit that was kept: enough to do it again, and what is to be said of it.
-
-    Args:
-        edit: a method of the estimators: `fix_term`, `drop_term`, `forbid_pair`, `make_monotone`.
-        term: name of the effect.
-        values: of `fix_term`: points (None for a gap), or None for a level, and what each adds.
-        sign: of `make_monotone`.
-        what: was done, for people.
-        reason: why.
-        when: date and time.
-        measure: that errors are of.
-        before: the error on the rows held out.
-        after: the same, with the edit.
-        moved: rows held out that got another prediction.
-    """
-
-    edit: str
-    term: str
-    values: tuple[Any, ...] = ()
-    sign: int = 0
-    what: str = ""
-    reason: str = ""
-    when: str = ""
-    measure: str = ""
-    before: str = ""
-    after: str = ""
-    moved: int = 0
-
-
 class Session:
     """A fitted model with its edits; all pages that show it share one.
 
@@ -124,7 +94,7 @@ class Session:
     """
 
     def __init__(self, folder: Path) -> None:
-        from ... import load
+        from ..._core.records import load
         from ...tabular.cards import Facts
 
         self.folder, self._lock = folder, threading.RLock()
@@ -316,8 +286,8 @@ class Session:
         """
         with self._lock:
             before = self.decision(self.rows)
-            edited = _edited(self.model, step)
-            found = self.impact(self.decision(self.rows, edited), before)
+            changed = edited(self.model, step)
+            found = self.impact(self.decision(self.rows, changed), before)
             first = next(iter(found.before), "")
             step = replace(
                 step, when=time.strftime("%Y-%m-%d %H:%M"), measure=first, moved=found.moved,
@@ -325,7 +295,7 @@ class Session:
                 after=f"{found.after[first]:.4g}" if first else "",
             )  # fmt: skip
             self.steps[self.done :] = [step]
-            self._models[self.done + 1 :] = [edited]
+            self._models[self.done + 1 :] = [changed]
             self._at(self.done + 1)
             return found
 
@@ -432,7 +402,7 @@ class Session:
     def _at(self, done: int) -> None:
         with self._lock:
             while len(self._models) <= done:  # after a reload, as they are asked for
-                self._models.append(_edited(self._models[-1], self.steps[len(self._models) - 1]))
+                self._models.append(edited(self._models[-1], self.steps[len(self._models) - 1]))
             self.done = done
             self.version += 1
             content = {"done": done, "steps": [asdict(step) for step in self.steps]}
@@ -445,7 +415,7 @@ class Session:
             return
         self.steps = [Step(**step) for step in known["steps"]]
         for step in self.steps[: known["done"]]:
-            self._models.append(_edited(self._models[-1], step))
+            self._models.append(edited(self._models[-1], step))
         self.done = known["done"]
 
     def _column(self, effect: Effect, x: Array) -> Array:
@@ -479,34 +449,6 @@ def opened(folder: Path) -> Session:
         return _OPEN[key]
 
 
-def _edited(model: Any, step: Step) -> Any:
-    """Return a model with an edit, by the estimator's own methods."""
-    reason = f"{step.what} ({step.reason})" if step.reason else step.what
-    if step.edit == "drop_term":
-        return model.drop_term(step.term, reason=reason)
-    if step.edit == "make_monotone":
-        return model.make_monotone(step.term, step.sign, reason=reason)
-    if step.edit == "forbid_pair":
-        first, second = model.effects_[step.term].axes
-        return model.forbid_pair(first, second, reason=reason)
-    feature = next(f for f in model.model_.features if f.name == step.term)
-    keys = [key for key, _ in step.values]
-    return model.fix_term(
-        step.term, _values(feature, keys, [each for _, each in step.values]), reason=reason
-    )
-
-
-def _values(feature: Any, keys: Sequence[float | None], effects: Sequence[Sequence[float]]) -> Any:
-    """Return what `fix_term` takes."""
-    import pandas as pd
-
-    if feature.category:
-        return dict(zip(feature.levels, effects, strict=True))
-    x = np.array([np.nan if key is None else key for key in keys])
-    index = pd.to_datetime(x, unit="D") if feature.part == "day" else x
-    return pd.DataFrame(np.array(effects)).assign(value=index)[["value", *range(len(effects[0]))]]
-
-
 def _histogram(seen: Any, x: Array) -> tuple[Array, Array]:
     """Return edges of cells and the share of the rows in each."""
     observed = seen.observed
@@ -518,6 +460,7 @@ def _histogram(seen: Any, x: Array) -> tuple[Array, Array]:
         counts = np.zeros(2 * len(x) - 1)
         counts[::2] = observed.weight[: len(x)]
         return edges, counts
-    edges = np.linspace(*observed.shown, 31)
+    low, high = observed.shown
+    edges = np.linspace(low, high, 31)
     level = np.interp(edges, observed.points, np.linspace(0, 1, len(observed.points)))
     return edges, np.diff(level)

@@ -15,6 +15,7 @@ from ._figures import faded as faded
 from ._figures import figure as figure
 from ._figures import line as line
 from ._figures import listed as listed
+from ._figures import may_be_hidden as may_be_hidden
 from ._figures import rule as rule
 from ._parts import card as card
 from ._parts import formula as formula

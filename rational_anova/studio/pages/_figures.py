@@ -137,6 +137,16 @@ def draw(content: Mapping[str, Any], label: str, testid: str = "") -> Any:
     return shown
 
 
+def may_be_hidden() -> None:
+    """Say on a page with tabs that figures may be hidden: resizing a hidden one is no error."""
+    from nicegui import ui
+
+    ui.add_head_html(
+        "<script>addEventListener('unhandledrejection', e => {"
+        "if (/displayed plot div/.test(String(e.reason))) e.preventDefault()})</script>"
+    )
+
+
 def escaped(label: str) -> str:
     """Return text as plotly shows it as it is: it knows some tags, and MathJax between dollars."""
     kept = str(label).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -6,7 +6,7 @@ from typing import Any
 
 from .._records import Run, State
 from ..models import Session, opened
-from ..pages import Page, View, card, heading, notice, progress_of, text
+from ..pages import Page, View, card, heading, may_be_hidden, notice, progress_of, text
 from .models import Editor, WhatIf, begin, card_and_exports, effects, tables_and_models
 
 _TABS = (
@@ -19,6 +19,7 @@ _TABS = (
 
 def build(page: Page) -> None:
     """Fill the page: all tables and models, a table, or a model."""
+    may_be_hidden()
     if not page.item:
         heading("Model", 1)
         text("A sum of curves and surfaces, one for each input or two, that predicts a column and "
@@ -96,12 +97,15 @@ async def _model(page: Page, run: Run) -> None:
         ui.spinner()
         text("opening the model", "soft")
     try:
-        session: Session = await threads.io_bound(opened, page.workspace.run_folder(run.id))
+        found = await threads.io_bound(opened, page.workspace.run_folder(run.id))
     except (ValueError, OSError, KeyError) as error:
         waiting.set_visibility(False)
         notice(f"The model cannot be opened: {error}", "bad")
         return
     waiting.set_visibility(False)
+    if found is None:  # the studio is being closed
+        return
+    session: Session = found
     if run.message:
         notice(run.message, "warn")
     first = page.query.get("tab", "effects")
@@ -136,7 +140,7 @@ async def _model(page: Page, run: Run) -> None:
             else:
                 card_and_exports(session)
 
-    with ui.tab_panels(tabs).props("keep-alive animated=false").classes("model-panels"):
+    with ui.tab_panels(tabs).props("animated=false").classes("model-panels"):
         for name in names:
             with ui.tab_panel(name):
                 places[name] = ui.element("div").classes("stack full")

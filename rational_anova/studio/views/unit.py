@@ -19,6 +19,7 @@ from ..pages import (
     figure,
     heading,
     line,
+    may_be_hidden,
     notice,
     number,
     numbers_table,
@@ -169,7 +170,10 @@ class Bench:
     async def _fit(self, target: str) -> None:
         from nicegui import run
 
-        self.unit = await run.io_bound(fitted, self.unit, target)
+        found = await run.io_bound(fitted, self.unit, target)
+        if found is None:  # the studio is being closed
+            return
+        self.unit = found
         self.target = target
         self._put_sliders()
         self.fit_said._text = (
@@ -245,9 +249,10 @@ class Bench:
         """Show what is proved, unless the unit is another one by then."""
         from nicegui import run
 
-        found, why = await run.io_bound(certified, unit)
-        if asked != self.asked:
+        answer = await run.io_bound(certified, unit)
+        if answer is None or asked != self.asked:
             return
+        found, why = answer
         self.proof.clear()
         with self.proof:
             if found is None:
@@ -286,6 +291,7 @@ async def build(page: Page) -> None:
     """Fill the page."""
     from nicegui import run
 
+    may_be_hidden()
     heading("A rational unit", 1)
     text("One polynomial over another, r(x) = p(x)/d(x): what all models here are made of. Move a "
          "slider and look what happens.", "soft lead", "p")  # fmt: skip

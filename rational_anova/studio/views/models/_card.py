@@ -28,12 +28,13 @@ def card_and_exports(session: Session) -> Any:
     async def give(kind: str) -> None:
         told.clear()
         try:
-            name, content = await run.io_bound(session.export, kind, str(dialect.value))
+            found = await run.io_bound(session.export, kind, str(dialect.value))
         except (ValueError, ImportError, OSError) as error:
             with told:
                 notice(str(error), "bad")
             return
-        ui.download.content(content, name)
+        if found is not None:  # None: the studio is being closed
+            ui.download.content(found[1], found[0])
 
     with card("Take it with you", testid="model-export"):
         with ui.element("div").classes("row-line"):
