@@ -110,7 +110,7 @@ async def _over(page: Page, run: Run) -> None:
     with ui.element("div").classes("two"):
         with ui.element("div").classes("stack"):
             await result(page, first, fit=lambda form: _fit(page, run, form))
-        with ui.element("div").classes("stack"):
+        with ui.element("div").classes("stack beside"):
             law = first.law
             switches(page, run, list(law.names.columns), law.target)
             _others(page, run)
