@@ -105,6 +105,12 @@ def test_units_of_headers_and_filters(work):
     assert ra.load(work.workspace.result(run)).units["t"] == "s"
 
 
+def test_the_first_choice_has_no_row_numbers_and_knows_a_target_by_its_name(work):
+    rows = "\n".join(f"{k + 1},{x:.4f},{x**2:.6f},{-x:.4f}" for k, x in enumerate(X))
+    entry, _ = read(work, f"rownames,x,y,z\n{rows}".encode())
+    assert work.workspace.choice(entry.hash) == Choice("y", ("x",))  # z is x in another unit
+
+
 @pytest.mark.parametrize(
     ("content", "name", "told"),
     [

@@ -41,7 +41,7 @@ def read(job: Job) -> tuple[str, ...]:
             "looking at the columns", part=0.5 + 0.4 * place / len(frame.columns)
         ):
             break
-    choice = first_choice(columns, units)
+    choice = first_choice(frame, columns, units)
     profile = {
         "rows": len(frame),
         "columns": columns,
@@ -185,14 +185,29 @@ def _cut(cell: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-def first_choice(columns: Sequence[Mapping[str, Any]], units: Mapping[str, str]) -> Choice:
+def first_choice(
+    frame: pd.DataFrame, columns: Sequence[Mapping[str, Any]], units: Mapping[str, str]
+) -> Choice:
     """Return a target and inputs to begin with: a column called so, else the last number."""
     usable = [c["name"] for c in columns if c["kind"] == "number" and c["unique"] > 1]
     if len(usable) < 2:
         return Choice(usable[0] if usable else "", (), dict(units))
     target = next((name for name in usable if _TARGETS.fullmatch(name.strip())), usable[-1])
-    inputs = [name for name in usable if name != target]
+    inputs = _inputs(frame[usable], target)
     return Choice(target, tuple(inputs), {n: units[n] for n in [*inputs, target] if n in units})
+
+
+def _inputs(frame: pd.DataFrame, target: str) -> list[str]:
+    """Return the inputs that a search would take by itself: no row numbers, constants, copies."""
+    from ...tables import prepare
+
+    names = [str(name) for name in frame.columns if name != target]
+    if len(names) > _SHOWN:
+        return names
+    try:
+        return list(prepare(frame, target).names.columns)
+    except ValueError:  # too few rows without gaps in all columns: the user has to choose
+        return names
 
 
 def left_out(job: Job) -> tuple[str, ...]:
