@@ -22,6 +22,7 @@ FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+LONG = 40_000  # ms: a machine may have other things to do
 START = "from rational_anova.cli import app; app()"
 
 
@@ -101,7 +102,7 @@ def open_page(studio, browser):
             viewport=size, color_scheme="dark" if dark else "light", accept_downloads=True
         )
         contexts.append(context)
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(LONG)
         page = context.new_page()
         page.on("request", look)
         page.on("pageerror", lambda error: errors.append(str(error)))

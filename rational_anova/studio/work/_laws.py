@@ -70,7 +70,7 @@ def form_of(formula: str, table: Table) -> str:
     """Return a formula with a name for each of its decimal numbers, to be fitted anew."""
     import sympy as sp
 
-    parsed = table.names.parse(formula.partition("=")[2] or formula, table.known)
+    parsed = table.names.parse(formula.partition("=")[2] or formula, list(table.known))
     numbers = sorted(parsed.atoms(sp.Float), key=float)
     taken = {*map(str, parsed.free_symbols), *(s.name for s in table.names.symbols)}
     free = (name for k in range(10_000) if (name := f"b{k + 1}") not in taken)
@@ -136,7 +136,7 @@ class _Watched:
         from ...symbols import program
 
         try:
-            parsed = self.table.names.parse(formula, self.table.known)
+            parsed = self.table.names.parse(formula, list(self.table.known))
             parsed = parsed.subs(dict(self.table.known))
             with np.errstate(all="ignore"):
                 values = program(self.table.names.symbols, [parsed])(*self.X.T)[0]
@@ -183,7 +183,9 @@ def _written(job: Job, law: Law) -> tuple[str, ...]:
         rows = np.sort(np.random.default_rng(0).choice(rows, _KEPT, replace=False))
     parts = {"X": data.X, "y": data.y, "sigma": data.sigma, "groups": data.groups}
     out = io.BytesIO()
-    kept = {name: np.asarray(part)[rows] for name, part in parts.items() if part is not None}
+    kept: dict[str, Any] = {
+        name: np.asarray(part)[rows] for name, part in parts.items() if part is not None
+    }
     if "groups" in kept:
         kept["groups"] = kept["groups"].astype(str)
     np.savez_compressed(out, **kept)

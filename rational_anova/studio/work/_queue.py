@@ -50,7 +50,12 @@ class Work:
 
     def __init__(self, workspace: Workspace, workers: int = 1, memory: int = MEMORY) -> None:
         self.workspace, self.memory = workspace, memory
-        self.runs: dict[str, Run] = {run.id: run for run in reversed(workspace.runs())}
+        self.runs: dict[str, Run] = {}
+        for run in reversed(workspace.runs()):
+            if run.kind in QUICK and not run.results:  # nobody looks at these again
+                workspace.remove_run(run.id)
+            else:
+                self.runs[run.id] = run
         self._waiting: dict[bool, deque[str]] = {True: deque(), False: deque()}
         self._cancelled: set[str] = set()
         self._change = threading.Condition()

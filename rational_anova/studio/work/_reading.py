@@ -18,6 +18,8 @@ from ._jobs import Job, plain
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ...tables import Table
+
 _BINS, _LEVELS, _PREVIEW = 24, 8, 30
 _MOST_CELLS = 50_000_000  # a float each is 400 MB
 _SHOWN = 200  # columns of which histograms are made; of more, ranges alone
@@ -93,7 +95,7 @@ def chosen_frame(job: Job, choice: Choice) -> tuple[pd.DataFrame, list[str]]:
 def _from_spreadsheet(source: Path, path: Path) -> list[str]:
     """Write the first sheet that has cells as CSV, which is then read as any other."""
     try:
-        import openpyxl
+        import openpyxl  # type: ignore[import-untyped,unused-ignore]
     except ImportError:
         raise ImportError(
             "reading spreadsheets needs openpyxl: pip install 'rational-anova[studio]'"
@@ -210,8 +212,27 @@ def left_out(job: Job) -> tuple[str, ...]:
         rows = np.sort(np.random.default_rng(0).choice(rows, _SAMPLE, replace=False))
     names = table.names.columns[:_DRAWN]
     sample = {name: table.X[rows, place] for place, name in enumerate(names)}
+    notes = [*table.notes, *_unit_notes(choice.units, table)]
     job.tell(
-        "checked", rows=len(table.y), inputs=list(table.names.columns), notes=list(table.notes),
+        "checked", rows=len(table.y), inputs=list(table.names.columns), notes=notes,
         sample=sample, y=table.y[rows],
     )  # fmt: skip
     return ()
+
+
+def _unit_notes(units: Mapping[str, str], table: Table) -> list[str]:
+    """Say whether a search uses the units, and why not."""
+    from ...discovery.dimensions import read_units
+
+    used = [*table.names.columns, table.target]
+    known = {name: units[name] for name in used if units.get(name)}
+    missing = [name for name in used if name not in known]
+    if not known:
+        return []
+    if missing:
+        return [f"Units are shown, and not used in the search: {missing[0]} has none."]
+    try:
+        read_units(known, table.names.columns, table.target, {})
+    except (ValueError, ImportError) as error:
+        return [f"The units cannot be used: {error}."]
+    return ["The law has to be sound in the units."]

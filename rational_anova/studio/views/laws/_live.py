@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..._records import Run, State
-from ...pages import Page, card, draw, formula, number, progress_of, text
+from ...pages import Page, card, draw, formula, number, numbers_table, progress_of, text
 from ._pictures import live
+
+_LISTED = 9  # the last that were the best
 
 
 class Live:
@@ -20,6 +23,7 @@ class Live:
     def __init__(self, page: Page, run: Run) -> None:
         self.page, self.target = page, str(run.options.get("choice", {}).get("target", ""))
         self.id, self.shown, self.typeset = run.id, "", ""
+        self.listed: Any = None
 
     def build(self) -> None:
         """Put it on the page."""
@@ -35,6 +39,8 @@ class Live:
             self.law = ui.element("div").props('data-testid="best"')
             self.error = text("", "soft small centred", "p")
             self.place = ui.element("div")
+        with card("Better and better", testid="bests"):
+            self.bests = ui.element("div")
         self.picture: Any = None
 
     def update(self, run: Run) -> None:
@@ -47,6 +53,9 @@ class Live:
             return
         progress = dict(run.progress)
         best = str(progress.get("formula") or "")
+        if run.bests != self.listed:
+            self.listed = run.bests
+            self._list(run.bests)
         key = f"{best}|{len(progress.get('said') or ())}|{len(progress.get('y') or ())}"
         if progress.get("y") and key != self.shown:
             self.shown = key
@@ -72,6 +81,15 @@ class Live:
             f"error {number(error, 2)} of the spread of {self.target}" if error else ""
         )
         self.error.update()
+
+    def _list(self, bests: Sequence[Mapping[str, Any]]) -> None:
+        self.bests.clear()
+        rows = [
+            (f"{number(best.get('seconds'), 3)} s", number(best.get("error"), 2), best["formula"])
+            for best in bests[:-_LISTED:-1]
+        ]
+        with self.bests:
+            numbers_table(("after", "error", "formula"), rows, "The best so far", numeric=3)
 
     def _stop(self) -> None:
         self.cancel.props("loading")
