@@ -63,6 +63,11 @@ def browser() -> Iterator[Any]:
         found.close()
 
 
+def weight(requests: list[Any]) -> float:
+    """Return the kilobytes of the answers as they came over the wire."""
+    return sum(request.sizes()["responseBodySize"] for request in requests[:]) / 1000
+
+
 def once(chromium: Any) -> dict[str, float]:
     """Return the seconds of each step, and the bytes that came over the wire."""
     with tempfile.TemporaryDirectory() as folder:
@@ -71,12 +76,12 @@ def once(chromium: Any) -> dict[str, float]:
             taken = {STEPS[0]: time.monotonic() - start}
             page = chromium.new_page()
             page.set_default_timeout(120_000)
-            weight: list[int] = []
-            page.on("requestfinished", lambda r: weight.append(r.sizes()["responseBodySize"]))
+            done: list[Any] = []
+            page.on("requestfinished", done.append)
             page.goto(link)
             page.wait_for_selector("[data-testid=demo]")
             taken[STEPS[1]] = time.monotonic() - start
-            taken["start page, kB"] = sum(weight) / 1000
+            taken["start page, kB"] = weight(done)
             page.click("[data-testid=demo]")
             page.wait_for_selector("[data-testid=find-law]")
             taken[STEPS[2]] = time.monotonic() - start
@@ -84,7 +89,7 @@ def once(chromium: Any) -> dict[str, float]:
             page.wait_for_selector("[data-testid=best] [role=img]")
             taken[STEPS[3]] = time.monotonic() - start
             page.wait_for_selector("[data-testid=live-figure] .main-svg")
-            taken["start page, table and law, kB"] = sum(weight) / 1000
+            taken["start page, table and law, kB"] = weight(done)
             page.close()
     return taken
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import signal
 import socket
+import threading
 import webbrowser
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -82,6 +84,9 @@ def serve(
         door, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=1,
         server_header=False,
     )  # fmt: skip
+    if threading.current_thread() is threading.main_thread():
+        # uvicorn ends the process by the signal that ended it, unless that is an exception
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         uvicorn.Server(config).run(sockets=[listener])
     finally:
