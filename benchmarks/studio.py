@@ -77,7 +77,7 @@ def once(chromium: Any) -> dict[str, float]:
             page = chromium.new_page()
             page.set_default_timeout(120_000)
             done: list[Any] = []
-            page.on("requestfinished", done.append)
+            page.on("requestfinished", lambda request: done.append(request))
             page.goto(link)
             page.wait_for_selector("[data-testid=demo]")
             taken[STEPS[1]] = time.monotonic() - start
