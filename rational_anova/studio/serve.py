@@ -121,6 +121,7 @@ def _listen(host: str, port: int | None) -> socket.socket:
                 f"cannot listen at {host}, port {port}: {error.strerror}; name another --port"
             ) from None
         found.bind((host, 0))
+    found.listen(128)  # a browser that is quicker than the server waits for it
     return found
 
 
