@@ -51,6 +51,14 @@ def imports(rows: list[Row]) -> Rows:
         yield [f"`{row['job']}`", f"{middle} ({low} to {high})", f"{row['seconds']:.2f}"]
 
 
+def studio(rows: list[Row]) -> Rows:
+    """What the studio takes from the command on, and the weight of its pages."""
+    yield ["", "median", "least to most"]
+    for row in rows:
+        unit = row["unit"]
+        yield [row["what"], f"{row['value']:.4g} {unit}", f"{row['low']:.4g} to {row['high']:.4g}"]
+
+
 def scaling(rows: list[Row]) -> Rows:
     yield ["what grows", "unit", "denominator", "slope", "over", "all sizes", "the rest"]
     for row, line in zip(slopes(rows), _extents(rows), strict=True):
@@ -95,6 +103,7 @@ TABLES: dict[str, tuple[str, Callable[[list[Row]], Rows]]] = {
     "bench_networks": ("networks", networks),
     "bench_scaling": ("scaling", scaling),
     "bench_imports": ("imports", imports),
+    "bench_studio": ("studio", studio),
 }
 
 

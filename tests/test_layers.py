@@ -21,6 +21,7 @@ PACKAGES = [
     "certificates | dynamics | surgery",
     "discovery | tabular",
     "motion | report",
+    "studio",
     "cli",
 ]
 # The rooms of packages that have sub-folders, in the same way.
@@ -60,6 +61,14 @@ ROOMS = {
         "_recorded",
         "_discover",
     ],
+    "studio": [
+        "_records",
+        "_workspace | _unit | models",
+        "work",
+        "pages",
+        "views",
+        "serve",
+    ],
     "tabular": [
         "model",
         "fit",
@@ -67,7 +76,7 @@ ROOMS = {
         "_fitting",
         "deep",
         "explain | export",
-        "edit | _files",
+        "edit | _files | cards",
         "_base",
         "_classifier | _regressor",
         "autogluon",

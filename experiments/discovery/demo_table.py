@@ -15,7 +15,7 @@ import numpy as np
 import rational_anova
 from experiments.files import write_whole
 
-PATH = Path(rational_anova.__file__).parent / "cli" / "van_der_waals.csv"
+PATH = Path(rational_anova.__file__).parent / "tables" / "van_der_waals.csv"
 R, A, B = 0.083145, 3.64, 0.04267  # L bar / (mol K), L^2 bar / mol^2, L / mol
 _ROWS, _NOISE, _SEED = 400, 0.005, 0
 

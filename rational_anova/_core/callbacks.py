@@ -31,6 +31,7 @@ class Progress:
         terms: how many terms are not zero, for a network that has terms.
         formula: the best law so far, of a search for one; `best` is its error.
         left: seconds that are left of the time limit, if there is one.
+        candidates: how many formulas a search for one has tried.
     """
 
     stage: str
@@ -44,6 +45,7 @@ class Progress:
     terms: int | None = None
     formula: str | None = None
     left: float | None = None
+    candidates: int | None = None
 
     def __str__(self) -> str:
         words = [] if self.loss is None else [f"loss {self.loss:.3g}"]

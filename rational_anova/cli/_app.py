@@ -17,6 +17,7 @@ from ._console import EXIT_CODES, Commands, console, in_table
 from ._fit import fit
 from ._options import check_outputs, check_picture
 from ._predict import predict
+from ._studio import studio
 from .laws import discover, dynamics, fit_law, laws
 
 app = typer.Typer(
@@ -55,6 +56,7 @@ app.command()(fit)
 app.command()(fit_law)
 app.command()(laws)
 app.command()(predict)
+app.command()(studio)
 
 
 @app.command()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +11,9 @@ import pandas as pd
 from rich.console import Console
 
 from .._core.files import write_figure
-from ..discovery import Law, discover, read_table
+from ..discovery import Law, discover
 from ..report import write_report
+from ..tables import demo_table
 from ._console import say as say_to
 from .laws import watching
 
@@ -45,8 +46,7 @@ def run_demo(console: Console, picture: Path, report: Path) -> None:
 
 
 def _read() -> pd.DataFrame:
-    with resources.as_file(resources.files(__package__).joinpath("van_der_waals.csv")) as path:
-        return read_table(path)
+    return pd.read_csv(io.BytesIO(demo_table()), float_precision="round_trip")
 
 
 def _draw(law: Law, table: pd.DataFrame, path: Path) -> None:

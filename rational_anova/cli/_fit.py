@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-    from ._card import Facts
-    from ._tasks import Task
+    from ..tabular.cards import Facts, Task
 
 _TOP = 10  # effects that are printed
 
@@ -64,9 +63,8 @@ def fit(
 
     from .._core.checks import choice
     from .._core.files import write_whole
-    from ._card import Facts, card
+    from ..tabular.cards import TASKS, Facts, card, gaps_of, held_out, scores, task_of
     from ._tables import read_chosen, read_inputs
-    from ._tasks import TASKS, held_out, scores, task_of
 
     beside = card_path or out.with_name(f"{out.stem}.card.md")
     check_outputs(out, beside, inputs=[path])
@@ -90,7 +88,7 @@ def fit(
     shown = console(quiet)
     try:
         fitted.save(out)
-        write_whole(beside, card(facts, fitted, frame).encode())
+        write_whole(beside, card(facts, fitted, gaps_of(frame)).encode())
     finally:  # a full disk takes the files, not the figures
         _print(shown, facts, fitted)
     say(shown, f"model: {out}\ncard: {beside}")
@@ -113,8 +111,8 @@ def _model(
     seed: int,
 ) -> Any:  # fmt: skip
     from .._core.checks import choice
+    from ..tables import listed
     from ..tabular import RANClassifier, RANRegressor
-    from ._tables import listed
 
     signs = {}
     for text in listed(monotone, []):
@@ -139,7 +137,7 @@ def _fitted(
 def _print(out: Console, facts: Facts, model: Any) -> None:
     from rich.table import Table
 
-    from ._card import effects_of, number
+    from ..tabular.cards import effects_of, number
 
     def line(name: str, text: str) -> None:
         say(out, f"{name:<12}{text}")

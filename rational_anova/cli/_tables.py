@@ -11,14 +11,12 @@ import pandas as pd
 
 from .._core.checks import choice
 from ..tables import (
-    NOTES,
     as_dates,
     as_text,
+    listed,
     read_table,
     rows_where,
     select_columns,
-    stray_text,
-    typed_columns,
 )
 
 
@@ -46,15 +44,6 @@ def as_fitted(frame: pd.DataFrame, model: Any) -> pd.DataFrame:
         elif feature.category and all(isinstance(level, str) for level in feature.levels):
             frame[name] = as_text(frame[name])
     return frame
-
-
-def listed(texts: Sequence[str] | None, names: Sequence[str]) -> list[str]:
-    """Split at commas, unless a text as a whole is one of the names."""
-    found = []
-    for text in texts or []:
-        parts = [text] if text in names else text.split(",")
-        found += [part if part in names else part.strip() for part in parts if part.strip()]
-    return list(dict.fromkeys(found))
 
 
 @dataclass(frozen=True)
@@ -114,31 +103,14 @@ def read_inputs(
     chosen: Chosen, target: str, category: Sequence[str] | None, date: Sequence[str] | None
 ) -> tuple[pd.DataFrame, pd.Series, list[str]]:
     """Return inputs, target and what is to be said of them."""
-    frame, inputs = chosen.frame, chosen.inputs
-    if not inputs:
-        raise ValueError(f"the table has no column but the target {target!r} to predict it from")
+    from ..tabular.cards import inputs_and_target
+
+    inputs = chosen.inputs
     texts = known(category, inputs, "--category")
     dates = known(date, inputs, "--date")
-    notes = list(frame.attrs.get(NOTES, ()))
-    gaps = frame[target].isna()
-    if gaps.all():
-        raise ValueError(f"the target {target!r} is missing in all rows")
-    if gaps.any():
-        notes.append(f"{gaps.sum()} rows without {target} were left out")
-        frame = frame[~gaps].reset_index(drop=True)
-    y = frame[target]
-    notes += [_stray(name, *found) for name in inputs if name not in (*texts, *dates)
-              and (found := stray_text(frame[name]))]  # fmt: skip
-    frame = typed_columns(frame[inputs], texts, dates)
+    frame, y, notes = inputs_and_target(chosen.frame, inputs, target, texts, dates)
     notes += _doubts(frame)
     return frame, y, notes
-
-
-def _stray(name: str, place: int, cell: object) -> str:
-    return (
-        f"{name} has text among its numbers, such as {cell!r} in row {place + 1}, and was taken as "
-        f"text: correct such cells, or say --category {name}"
-    )
 
 
 def _doubts(frame: pd.DataFrame) -> list[str]:

@@ -96,7 +96,7 @@ class Run:
         self.told = now
         progress = Progress(
             stage, now - self.options.start, best=error, formula=shown,
-            left=max(self.options.limit - now, 0.0),
+            left=max(self.options.limit - now, 0.0), candidates=self.counter.candidates,
         )  # fmt: skip
         if self.options.tell(progress):
             self.counter.stopped = True

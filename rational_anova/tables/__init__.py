@@ -17,6 +17,7 @@ from ._cells import numbers as numbers
 from ._cells import stray_text as stray_text
 from ._cells import typed_columns as typed_columns
 from ._files import NOTES as NOTES
+from ._files import demo_table as demo_table
 from ._files import read_table as read_table
 from ._frames import as_column as as_column
 from ._frames import as_frame as as_frame
@@ -28,6 +29,7 @@ from ._names import input_names as input_names
 from ._prepare import Table as Table
 from ._prepare import prepare as prepare
 from ._screening import screened as screened
+from ._selection import listed as listed
 from ._selection import rows_where as rows_where
 from ._selection import select_columns as select_columns
 from ._tensors import as_tensor as as_tensor

@@ -19,6 +19,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Sequence
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,6 +75,11 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
             f"{path} is not text in UTF-8 (byte {error.start}); save the table as CSV in UTF-8"
         ) from None
     return _csv(text, path)
+
+
+def demo_table() -> bytes:
+    """Return the table of the demonstration as CSV: states of carbon dioxide, in T, V and P."""
+    return resources.files(__package__).joinpath("van_der_waals.csv").read_bytes()
 
 
 def _parquet(content: bytes, path: Path) -> pd.DataFrame:

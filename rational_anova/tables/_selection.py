@@ -50,6 +50,15 @@ def select_columns(
     return left
 
 
+def listed(texts: Sequence[str] | None, names: Sequence[str]) -> list[str]:
+    """Split at commas, unless a text as a whole is one of the names."""
+    found = []
+    for text in texts or []:
+        parts = [text] if text in names else text.split(",")
+        found += [part if part in names else part.strip() for part in parts if part.strip()]
+    return list(dict.fromkeys(found))
+
+
 def rows_where(
     frame: pd.DataFrame, conditions: Sequence[str], word: str = "where"
 ) -> tuple[pd.DataFrame, list[str]]:

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 import rational_anova.tabular.autogluon as adapter
 from rational_anova import RANClassifier, RANRegressor, load
 from rational_anova.cli import app
-from rational_anova.cli._tasks import held_out, task_of
 from rational_anova.tables import typed_columns
+from rational_anova.tabular.cards import held_out, task_of
 
 ROWS = 150
 

@@ -387,3 +387,17 @@ def test_dates_as_keys():
     rows = Rows(np.array([[18262.0], [18262.0 + 31]]))
     np.testing.assert_allclose(sum(p.at(rows)[:, 0] for p in parts), [0, 1], atol=1e-9)
     assert error < 0.02
+
+
+def test_a_fitted_effect_is_made_to_rise_and_says_why():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.uniform(0, 6, 150), "b": rng.uniform(0, 1, 150)})
+    fitted = RANRegressor(pairs=0, time_limit=0).fit(X, np.sin(X["a"]) + X["a"] / 2 + X["b"])
+    new = fitted.make_monotone("a", 1, reason="more is never less")
+    assert new.monotone_["a"]
+    assert new.monotone == {"a": 1}
+    assert new.edits_[-1]["reason"] == "more is never less"
+    assert (np.diff(new.effects_["a"].curve()["effect"]) > -1e-9).all()
+    assert fitted.monotone is None
+    with pytest.raises(ValueError, match=r"no input.*\['a', 'b'\]"):
+        fitted.make_monotone("c", 1)

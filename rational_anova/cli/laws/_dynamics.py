@@ -108,8 +108,8 @@ def _chosen(
 ) -> tuple[pd.DataFrame, list[str]]:  # fmt: skip
     """The rows and columns that were asked for, and the names of the inputs."""
     from ..._core.checks import choice
-    from ...tables import rows_where
-    from .._tables import listed, read_named
+    from ...tables import listed, rows_where
+    from .._tables import read_named
 
     frame = read_named(path)
     names = list(frame.columns)

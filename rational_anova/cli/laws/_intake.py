@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._tables import Chosen, choose, listed, read_named
-from ._headers import Headers, read_headers, units_of
+from .._tables import Chosen, choose, read_named
+from ._headers import units_of
 from ._options import named_number, named_text
 
 if TYPE_CHECKING:
+    from ...discovery.dimensions import Headers
     from ...tables import Table
 
 
@@ -64,6 +65,8 @@ class Intake:
 
 def read_intake(typed: Typed) -> Intake:
     """Read the table, choose of it, and take what a law can be found from."""
+    from ...discovery.dimensions import Headers, read_headers
+
     frame = read_named(typed.path)
     headers = Headers() if typed.no_units else read_headers(list(frame.columns))
     frame = frame.rename(columns=dict(headers.bare))
@@ -148,4 +151,6 @@ def _columns_of(formula: str, chosen: Chosen, beside: Sequence[str]) -> list[str
 
 def listed_options(texts: Sequence[str] | None) -> list[str]:
     """Split what is typed at commas."""
+    from ...tables import listed
+
     return listed(texts, [])

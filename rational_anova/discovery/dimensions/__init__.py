@@ -2,6 +2,8 @@
 
 from ._groups import Groups as Groups
 from ._groups import Product as Product
+from ._headers import Headers as Headers
+from ._headers import read_headers as read_headers
 from ._pi import pi_groups as pi_groups
 from ._scales import scales as scales
 from ._soundness import check_sound as check_sound

@@ -1,6 +1,7 @@
 """`Law`: a formula found in data, what it is made of, and what can be done with it."""
 
 from ._domain import Domain as Domain
+from ._domain import poles as poles
 from ._errors import profile as profile
 from ._expressions import operations as operations
 from ._expressions import readable as readable
@@ -15,11 +16,15 @@ from ._json import plain as plain
 from ._law import Law as Law
 from ._panels import INK as INK
 from ._panels import STYLE as STYLE
+from ._panels import Curve as Curve
 from ._panels import Panel as Panel
 from ._panels import Rows as Rows
+from ._panels import label as label
+from ._panels import logarithmic as logarithmic
 from ._plot import front as front
 from ._plot import measured as measured
 from ._plot import panels as panels
+from ._plot import standardised as standardised
 from ._records import Entry as Entry
 from ._records import Evidence as Evidence
 from ._records import Grade as Grade

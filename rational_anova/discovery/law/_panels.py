@@ -178,13 +178,13 @@ def curve(law: Law, rows: Rows | None, place: int, middle: Array) -> Callable[[A
     """
 
     def draw(axes: Axes) -> None:
-        _Curve(law, rows, place, middle).draw(axes)
+        Curve(law, rows, place, middle).draw(axes)
 
     return draw
 
 
-class _Curve:
-    """The parts of the plot of a law along one input."""
+class Curve:
+    """The parts of the plot of a law along one input, the others at `middle`."""
 
     def __init__(self, law: Law, rows: Rows | None, place: int, middle: Array) -> None:
         self.law, self.rows, self.place, self.middle = law, rows, place, middle
@@ -253,7 +253,7 @@ class _Curve:
             if grid[-1] > grid[0]:
                 axes.axvspan(grid[0], grid[-1], color=INK, alpha=0.05, linewidth=0, zorder=0)
         axes.set_xlim(self.before[0], self.after[-1])
-        ends = self._limits()
+        ends = self.ends()
         if ends is not None:
             axes.set_ylim(ends)
         if self.laws:
@@ -336,7 +336,7 @@ class _Curve:
             x = self.rows.X[out, self.place]
             axes.plot(x, self.points[out], "x", color=BAD, label="outlier", zorder=5)
 
-    def _limits(self) -> tuple[float, float] | None:
+    def ends(self) -> tuple[float, float] | None:
         """Return limits of y that hold the data and the law, which poles do not stretch."""
         curves = [self.said(self.inner, law) for law in (self.laws.values() or [self.law])]
         seen = core(np.concatenate(curves))

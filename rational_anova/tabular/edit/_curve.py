@@ -21,6 +21,8 @@ WITHIN = 6  # places between two heads where the curve is kept near what it is t
 TRIED = 100  # places between two points where its error is measured
 UNEVEN = 3.0  # gaps next to each other with a larger ratio get heads in between
 POINT = 100.0  # weight of a point among the places between points, where both cannot be met
+PROVED = 24  # points of a curve that is to rise or fall, at most: many more leave it no room
+NEAREST = 60  # ... and none nearer to the next than this part of the range
 RIDGE = 1e-12  # on the numerators, relative to columns of size one
 
 
@@ -47,6 +49,40 @@ def own_parts(
         for basis, numerators in bases
     ]
     return parts, error
+
+
+def rising(curve: pd.DataFrame, sign: int) -> pd.DataFrame:
+    """Return a curve that never falls (+1) or never rises (-1), the nearest to one that may.
+
+    Args:
+        curve: of `Effect.curve`: half of its points are quantiles of the rows, so that each point
+            stands for about as many of them.
+        sign: +1 or -1.
+    """
+    from sklearn.isotonic import isotonic_regression
+
+    known = curve[curve.columns[0]].notna().to_numpy()
+    curve, gap = curve[known], curve[~known]
+    effect = isotonic_regression(curve["effect"].to_numpy(float), increasing=sign > 0)
+    keep = _spread(_numbers(curve[curve.columns[0]]))
+    found = pd.DataFrame({"value": curve[curve.columns[0]], "effect": effect}).iloc[keep]
+    gap = pd.DataFrame({"value": gap[curve.columns[0]], "effect": gap["effect"]})
+    return pd.concat([found, gap]) if len(gap) else found
+
+
+def _numbers(values: pd.Series) -> Array:
+    return values.to_numpy().astype("int64" if values.dtype.kind == "M" else float).astype(float)
+
+
+def _spread(x: Array) -> list[int]:
+    """Choose points that are not too many, nor too near to each other, for a curve with a proof."""
+    near = (x[-1] - x[0]) / NEAREST
+    wanted = np.unique(np.linspace(0, len(x) - 1, PROVED).round().astype(int))
+    kept = [0]
+    for at in wanted[1:-1]:
+        if x[at] - x[kept[-1]] >= near and x[-1] - x[at] >= near:
+            kept.append(int(at))
+    return [*kept, len(x) - 1] if len(x) > 1 else kept
 
 
 def _table(feature: Feature, values: Any, classes: tuple[Any, ...]) -> tuple[list[Any], Array]:

@@ -13,9 +13,10 @@ from ..deep import effects_only, has_deep_part
 from ..explain import Measured
 from ..model import Additive, Axes, Part, Rows
 from ..monotone import Proof, as_signs, position, proof_of, proofs
-from ._curve import own_parts
+from ._curve import own_parts, rising
 
 E = TypeVar("E", bound="EditMixin")
+_OWN = ("fix_term", "drop_term", "make_monotone")  # edits that give a main effect its shape
 
 
 class EditMixin:
@@ -23,7 +24,7 @@ class EditMixin:
 
     All edits take `refit`, a tuple (X, y) or (X, y, sample_weight): with it all other effects are
     solved again on that table, with the same heads; without it they stay as they are, and shares
-    of the variance are estimates.
+    of the variance are estimates. All take a `reason`, which `edits_` keeps.
     """
 
     model_: Additive
@@ -33,19 +34,20 @@ class EditMixin:
     monotone: Any
     forbid: Any
 
-    def drop_term(self: E, term: Any, refit: Any = None) -> E:
+    def drop_term(self: E, term: Any, refit: Any = None, reason: str = "") -> E:
         """Return the model without one effect.
 
         Args:
             term: name of an effect, `age` or `age x income`, or a tuple of inputs.
             refit: see above.
+            reason: why, for those who read the model later.
         """
         axes = self._effect_axes(term)
         new = self._copied()
         new._without(axes)
-        return new._edited({"edit": "drop_term", "term": self._effect_name(axes)}, refit)
+        return new._edited({"edit": "drop_term", "term": self._effect_name(axes)}, refit, reason)
 
-    def fix_term(self: E, term: Any, values: Any, refit: Any = None) -> E:
+    def fix_term(self: E, term: Any, values: Any, refit: Any = None, reason: str = "") -> E:
         """Return the model with a main effect as given; later edits with `refit` keep it, too.
 
         A number's effect is a sum of heads that goes through the given points, and follows pieces
@@ -60,30 +62,67 @@ class EditMixin:
             values: what each number or level adds to f: a dict, a Series, or a DataFrame as
                 `effects_[term].curve()` gives it; with several classes a number for each class.
             refit: see above.
+            reason: why.
         """
         check_is_fitted(self)
         names = [f.name for f in self.model_.features]
         axis = position(term, names, "fix_term")
+        new = self._copied()
+        error = new._fix(axis, values)
+        return new._edited({"edit": "fix_term", "term": names[axis], "error": error}, refit, reason)
+
+    def _fix(self, axis: int, values: Any) -> float:
+        """Replace a main effect; return how far the new one is from the values at most."""
         classes = tuple(getattr(self, "classes_", ()))
         parts, error = own_parts(
             self.model_.features[axis], axis, values, classes if len(classes) > 2 else (),
             self.model_.intercept_draws.shape[1],
             as_signs(self.monotone, self.model_.features).get(axis, 0),
         )  # fmt: skip
-        new = self._copied()
-        new._without((axis,))
-        new.model_ = replace(new.model_, parts=[*new.model_.parts, *parts])
-        new._measure_own((axis,), parts)
-        record = {"edit": "fix_term", "term": names[axis], "error": error}
-        return new._edited(record, refit)
+        self._without((axis,))
+        self.model_ = replace(self.model_, parts=[*self.model_.parts, *parts])
+        self._measure_own((axis,), parts)
+        return error
 
-    def forbid_pair(self: E, first: Any, second: Any, refit: Any = None) -> E:
+    def make_monotone(self: E, term: Any, sign: int, refit: Any = None, reason: str = "") -> E:
+        """Return the model with a main effect that rises or falls everywhere, with its proof.
+
+        The new curve is the nearest one to the old that never turns, by least squares over the
+        training rows. `monotone` names the input from then on, and `monotone_` has the proof.
+
+        Args:
+            term: name or position of an input, a number that takes part in no pair.
+            sign: +1 or -1.
+            refit: see above.
+            reason: why.
+        """
+        check_is_fitted(self)
+        names = [f.name for f in self.model_.features]
+        axis = position(term, names, "make_monotone")
+        proof = proof_of(self.model_, axis, sign)
+        if any(len(axes) > 1 and axis in axes for axes in self.model_.axes):
+            raise ValueError(
+                f"{names[axis]!r} {proof.reason}; forbid its pairs first, by forbid_pair"
+            )
+        new = self._copied()
+        known = as_signs(self.monotone, self.model_.features)
+        new.monotone = {names[i]: s for i, s in (known | {axis: sign}).items()}
+        if (axis,) in self.model_.axes:
+            curve = self.effects_[names[axis]].curve()  # type: ignore[attr-defined]
+            error = new._fix(axis, rising(curve, sign))
+        else:
+            error = 0.0
+        record = {"edit": "make_monotone", "term": names[axis], "sign": sign, "error": error}
+        return new._edited(record, refit, reason)
+
+    def forbid_pair(self: E, first: Any, second: Any, refit: Any = None, reason: str = "") -> E:
         """Return the model without the pair of two inputs, and with `forbid` for later fits.
 
         Args:
             first: name or position of an input.
             second: the other one.
             refit: see above.
+            reason: why.
         """
         check_is_fitted(self)
         names = [f.name for f in self.model_.features]
@@ -94,7 +133,7 @@ class EditMixin:
         new = self._copied()
         new.forbid = (*self.forbid, (names[pair[0]], names[pair[1]]))
         new._without(axes)
-        return new._edited({"edit": "forbid_pair", "term": self._effect_name(axes)}, refit)
+        return new._edited({"edit": "forbid_pair", "term": self._effect_name(axes)}, refit, reason)
 
     def prove_monotone(self, term: Any, sign: int) -> Proof:
         """Return a proof that f never falls (+1) or never rises (-1) in an input, or a witness.
@@ -165,9 +204,10 @@ class EditMixin:
         variance = np.maximum(weight @ value**2 - (weight @ value) ** 2, 0)
         self.measured_ = _more(measured, axes, variance, np.abs(value).max(0))
 
-    def _edited(self: E, record: dict[str, Any], refit: Any) -> E:
+    def _edited(self: E, record: dict[str, Any], refit: Any, reason: str) -> E:
         """Note an edit, solve the other effects again if asked to, and prove what must hold."""
-        self.edits_.append({**record, "refit": refit is not None})
+        said = {"reason": str(reason)} if reason else {}
+        self.edits_.append({**record, "refit": refit is not None, **said})
         if refit is not None:
             from ._refit import refitted
 
@@ -182,7 +222,7 @@ class EditMixin:
     def _own(self) -> set[int]:
         """Return the inputs whose main effects were fixed or dropped."""
         names = [f.name for f in self.model_.features]
-        edited = {e["term"] for e in self.edits_ if e["edit"] in ("fix_term", "drop_term")}
+        edited = {e["term"] for e in self.edits_ if e["edit"] in _OWN}
         return {names.index(term) for term in edited if term in names}
 
 

@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 from sklearn import metrics
 
-from .._core.types import Array
-from ..tables import as_text, stray_text
-from ..tabular import RANClassifier
+from ..._core.types import Array
+from ...tables import NOTES, as_text, stray_text, typed_columns
 
 TASKS = ("auto", "regression", "classification")
 _FEW = 10  # whole numbers up to which a target is taken for classes
@@ -38,8 +37,45 @@ class Task:
         return self.name == "classification"
 
 
-def task_of(target: pd.Series, wanted: str) -> Task:
-    """Return the task that a target without gaps means, unless one is wanted."""
+def inputs_and_target(
+    frame: pd.DataFrame, inputs: list[str], target: str, texts: list[str], dates: list[str]
+) -> tuple[pd.DataFrame, pd.Series, list[str]]:
+    """Return inputs with their types, the target of the rows that have one, and notes.
+
+    Args:
+        frame: the table.
+        inputs: its columns that are inputs.
+        target: the column to predict.
+        texts: inputs whose numbers are names.
+        dates: inputs that are dates.
+    """
+    if not inputs:
+        raise ValueError(f"the table has no column but the target {target!r} to predict it from")
+    notes = list(frame.attrs.get(NOTES, ()))
+    gaps = frame[target].isna()
+    if gaps.all():
+        raise ValueError(f"the target {target!r} is missing in all rows")
+    if gaps.any():
+        notes.append(f"{gaps.sum()} rows without {target} were left out")
+        frame = frame[~gaps].reset_index(drop=True)
+    for name in inputs:
+        found = None if name in (*texts, *dates) else stray_text(frame[name])
+        if found:
+            notes.append(
+                f"{name} has text among its numbers, such as {found[1]!r} in row {found[0] + 1}, "
+                "and was taken as text: correct such cells, or say that it is a category"
+            )
+    return typed_columns(frame[inputs], texts, dates), frame[target], notes
+
+
+def task_of(target: pd.Series, wanted: str, option: str = "--task") -> Task:
+    """Return the task that a target without gaps means, unless one is wanted.
+
+    Args:
+        target: a column.
+        wanted: one of `TASKS`.
+        option: what messages call the way to want one.
+    """
     name, values = target.name, target.nunique()
     number = pd.api.types.is_numeric_dtype(target) and not pd.api.types.is_bool_dtype(target)
     if values < 2:
@@ -47,7 +83,7 @@ def task_of(target: pd.Series, wanted: str) -> Task:
     if wanted == "auto":
         guess, why = _guess(target, number, values)
         other = "regression" if guess == "classification" else "classification"
-        why += f"; --task {other} overrides" if number and _whole(target) else ""
+        why += f"; {option} {other} overrides" if number and _whole(target) else ""
     else:
         guess, why = wanted, "as asked for"
     if guess == "regression":
@@ -67,7 +103,7 @@ def task_of(target: pd.Series, wanted: str) -> Task:
             )
         raise ValueError(
             f"the target {name!r} has {values} different values in {len(target)} rows, too many "
-            "for classes" + ("; use --task regression" if number else "")
+            "for classes" + (f"; use {option} regression" if number else "")
         )
     if number:
         whole = target.astype(int) if _whole(target) else target
@@ -107,25 +143,40 @@ def held_out(task: Task, share: float, seed: int) -> Array:
 
 def scores(model: Any, X: pd.DataFrame, y: Array, train: Array) -> dict[str, tuple[float, float]]:
     """Return measures of a model on rows that it has not seen, and those of a constant guess."""
-    if isinstance(model, RANClassifier):
-        return _class_scores(model, X, y, train)
-    both = model.predict(X), np.full(len(y), train.mean())
-    measures = {"RMSE": metrics.root_mean_squared_error, "MAE": metrics.mean_absolute_error}
-    if len(y) > 1 and np.ptp(y) > 0:
-        measures["R2"] = metrics.r2_score
-    return {n: (float(take(y, both[0])), float(take(y, both[1]))) for n, take in measures.items()}
+    classes = getattr(model, "classes_", None)
+    given = model.predict(X) if classes is None else model.predict_proba(X)
+    return measures(given, y, train, classes)
 
 
-def _class_scores(
-    model: RANClassifier, X: pd.DataFrame, y: Array, train: Array
+def measures(
+    given: Array, y: Array, train: Array, classes: Array | None = None
 ) -> dict[str, tuple[float, float]]:
-    proba, classes = model.predict_proba(X), model.classes_
+    """Return measures of predictions, and those of a constant guess.
+
+    Args:
+        given: predicted numbers, or the probabilities of classes, (rows, classes).
+        y: the targets.
+        train: targets of the fit, which the constant is taken of.
+        classes: in order; None for numbers.
+    """
+    if classes is not None:
+        return _class_measures(given, y, train, classes)
+    both = given, np.full(len(y), train.mean())
+    found = {"RMSE": metrics.root_mean_squared_error, "MAE": metrics.mean_absolute_error}
+    if len(y) > 1 and np.ptp(y) > 0:
+        found["R2"] = metrics.r2_score
+    return {n: (float(take(y, both[0])), float(take(y, both[1]))) for n, take in found.items()}
+
+
+def _class_measures(
+    proba: Array, y: Array, train: Array, classes: Array
+) -> dict[str, tuple[float, float]]:
     share = np.mean(train[:, None] == classes, 0)
     constant = np.tile(share, (len(y), 1))
     auc = float("nan")
     if len(np.unique(y)) == len(classes):  # else there is no curve for some class
-        given = proba[:, 1] if len(classes) == 2 else proba
-        auc = float(metrics.roc_auc_score(y, given, multi_class="ovr", labels=classes))
+        score = proba[:, 1] if len(classes) == 2 else proba
+        auc = float(metrics.roc_auc_score(y, score, multi_class="ovr", labels=classes))
 
     def loss(p: Array) -> float:
         return float(metrics.log_loss(y, p, labels=classes))

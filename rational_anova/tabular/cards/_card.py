@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._core.display import code, line, markdown
+from ..._core.display import code, line, markdown
 
 _PACKAGES = ("rational-anova", "scikit-learn", "numpy", "pandas")
 _LEVELS = 8  # of a category that are shown
@@ -54,16 +54,33 @@ class Facts:
         return "mean" if self.task == "regression" else "majority"
 
 
-def card(facts: Facts, model: Any, frame: pd.DataFrame) -> str:
-    """Return the card as Markdown."""
+def gaps_of(frame: pd.DataFrame) -> dict[str, int]:
+    """Return how many cells of each column are missing, in the order of the columns."""
+    return {str(name): int(frame[name].isna().sum()) for name in frame.columns}
+
+
+def card(
+    facts: Facts, model: Any, gaps: Mapping[str, int], edits: Sequence[Mapping[str, Any]] = ()
+) -> str:
+    """Return the card as Markdown.
+
+    Args:
+        facts: of the fit.
+        model: that was fitted, and perhaps edited.
+        gaps: missing cells of each input, of `gaps_of`.
+        edits: of the model, in order: `what` was done, the `reason`, `when`, and the error on the
+            rows held out `before` and `after`, with the `measure` they are of; by default what
+            the model itself knows of them.
+    """
+    edits = edits or [known_edit(edit) for edit in getattr(model, "edits_", ())]
     blocks = [
         f"# Model of {markdown(facts.target)}",
         f"A `{type(model).__name__}`: a sum of effects of one or two inputs, made of rational "
         f"functions.{_link(model)}",
         "## Data",
-        f"{code(facts.table)}: {facts.rows} rows, {frame.shape[1]} inputs.",
+        f"{code(facts.table)}: {facts.rows} rows, {len(gaps)} inputs.",
         *(f"Note: {markdown(note)}." for note in facts.notes),
-        _table(("input", "kind", "gaps", "range or levels"), _inputs(model, frame)),
+        _table(("input", "kind", "gaps", "range or levels"), _inputs(model, gaps)),
         "## Task",
         f"{facts.task.capitalize()} of {code(facts.target)}: {markdown(facts.why)}."
         f"{_classes(model)}",
@@ -73,6 +90,7 @@ def card(facts: Facts, model: Any, frame: pd.DataFrame) -> str:
         "The share is that of the variance of the model's sum over the rows it was fitted to; "
         "`std` is the standard deviation of the effect, on the scale of the sum.",
         _table(("effect", "share", "std"), _effects(model)),
+        *_edits(edits),
         "## Limits",
         "\n".join(f"- {limit}" for limit in _limits(facts)),
         "## Origin",
@@ -129,11 +147,43 @@ def _effects(model: Any) -> list[tuple[str, str, str]]:
     return [(name, f"{share:.1%}", number(std)) for name, share, std in effects_of(model)]
 
 
-def _inputs(model: Any, frame: pd.DataFrame) -> list[tuple[str, str, int, str]]:
+def known_edit(edit: Mapping[str, Any]) -> dict[str, str]:
+    """Return what `edits_` knows of an edit, for people."""
+    way = "rise" if edit.get("sign", 1) > 0 else "fall"
+    said = {
+        "drop_term": "dropped the effect of {}",
+        "fix_term": "gave {} a curve by hand",
+        "make_monotone": f"made the effect of {{}} {way} everywhere",
+        "forbid_pair": "forbade the pair {}",
+    }
+    return {"what": said[edit["edit"]].format(edit["term"]), "reason": edit.get("reason", "")}
+
+
+def _edits(edits: Sequence[Mapping[str, Any]]) -> list[str]:
+    if not edits:
+        return []
+    names = ("what", "reason", "when", "measure", "before", "after")
+    shown = [name for name in names if any(edit.get(name) for edit in edits)]
+    lines = [[at + 1, *(edit.get(name) or "none given" for name in shown)]
+             for at, edit in enumerate(edits)]  # fmt: skip
+    blocks = [
+        "## Edits by hand",
+        "The model above was changed after the fit, in this order.",
+        _table(("", *shown), lines),
+    ]
+    if "after" in shown:
+        blocks.append(
+            "Before and after are errors on the rows held out. Whoever edits while looking at them "
+            "chooses by them: the error of an edited model on new rows may be higher."
+        )
+    return blocks
+
+
+def _inputs(model: Any, gaps: Mapping[str, int]) -> list[tuple[str, str, int, str]]:
     lines = []
-    for at, name in enumerate(frame.columns):
+    for at, name in enumerate(gaps):
         features = [f for f in model.features_ if f.column == at]
-        lines.append((name, features[0].kind, int(frame[name].isna().sum()), _extent(features[0])))
+        lines.append((name, features[0].kind, gaps[name], _extent(features[0])))
     return lines
 
 
