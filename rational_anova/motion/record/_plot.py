@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import matplotlib.pyplot as plt
+import matplotlib
 import numpy as np
 
+from ..._core.figures import Picture
 from ..._core.types import Array
 from ...discovery.law import INK, STYLE, short
 from .._runs import Run, input_at
@@ -30,12 +31,11 @@ def plot(dynamics: Dynamics) -> Figure:
     alone = dynamics.groups is None  # groups have portraits of their own
     portrait = len(dynamics.states) == 2 and alone and not (dynamics.discrete or dynamics.inputs)
     states = dynamics.measured
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(
-            len(states), 3 if portrait else 2, squeeze=False, constrained_layout=True,
-            figsize=(12 if portrait else 8.5, 1.2 + 2.1 * len(states)),
-            width_ratios=[2, 1, 1.6] if portrait else [2, 1],
-        )  # fmt: skip
+    with matplotlib.rc_context(STYLE):
+        size = (12 if portrait else 8.5, 1.2 + 2.1 * len(states))
+        figure = Picture(figsize=size, layout="constrained")
+        widths = [2, 1, 1.6] if portrait else [2, 1]
+        axes = figure.subplots(len(states), len(widths), squeeze=False, width_ratios=widths)
         for k, name in enumerate(states):
             _trajectories(axes[k, 0], dynamics, k)
             _residuals(axes[k, 1], dynamics, k)
@@ -46,7 +46,6 @@ def plot(dynamics: Dynamics) -> Figure:
         if portrait:
             _portrait(figure, axes, dynamics)
         figure.suptitle(_title(dynamics), fontsize=10)
-    plt.close(figure)
     return figure
 
 

@@ -79,8 +79,8 @@ def in_its_place(first: Opened, formula: Any, told: str) -> Opened:
 
 def warm() -> None:
     """Import what the page of a law needs; in a thread, while a search goes on."""
-    from ....discovery import law
+    from ....discovery.law import INK
     from ....report import math_svg
 
-    assert law
+    assert INK
     math_svg("x")
