@@ -104,8 +104,8 @@ class Effect:
             Columns `value` (of a category `level`), `effect`, and the 95 % band of the posterior,
             `lower` and `upper`, if the model has one; `shared`, half of the band of what the data
             cannot tell from other effects, which is not in `lower` and `upper`; with several
-            outputs a column `class` in front. Special values come after the others; if the number has gaps the last row, of
-            value NaN, is what a gap adds.
+            outputs a column `class` in front. Special values come after the others; if the number
+            has gaps the last row, of value NaN, is what a gap adds.
         """
         if self.kind == "pair":
             raise ValueError(f"{self.name!r} is a surface, not a curve; use grid()")

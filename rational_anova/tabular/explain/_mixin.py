@@ -15,6 +15,7 @@ from ...tables import as_frame
 from ..deep import has_deep_part
 from ..model import Additive, Rows
 from ._effects import effects_of, inputs_of, poles_of
+from ._stability import stability
 from ._statistics import Measured, measure
 
 if TYPE_CHECKING:
@@ -99,6 +100,23 @@ class ExplainMixin:
             classes = self._output_classes()
             lines.append(line | ({"class": classes[k]} if classes else {}))
         return lines
+
+    def stability(self, X: Any, y: Any, times: int = 3) -> pd.DataFrame:
+        """Fit other models to halves of rows, and return how far their effects agree.
+
+        Args:
+            X: a table, that of the fit for example.
+            y: its target.
+            times: two models are fitted so often, to one half of the rows each.
+
+        Returns:
+            Columns `effect`, `share`, `agreement` of the two halves on the effect (1: the same; 0:
+            unlike, or one half has none) and `found`, the share of the models that have it;
+            `attrs["score"]` is the agreement on all effects together.
+        """
+        check_is_fitted(self)
+        seed: int = self._seed()  # type: ignore[attr-defined]
+        return stability(self, X, y, check.integer(times, "times", 1), seed)
 
     def summary(self) -> str:
         """Return what is predicted, from which inputs, and the largest effects, in plain lines."""
