@@ -7,9 +7,11 @@ data cannot tell from the fitted one, that with the least variance of the effect
 The data cannot tell them apart if the decisions agree on the training rows
 
 - to within a tenth of their standard error (root mean square over the rows);
-- or to within 0.7 of it, where the loss rises by no more than half of what the saved degrees of
-  freedom are worth (AIC), so that new rows are predicted as well;
-- or to within 0.3 of it, where an effect spreads wider than the decision itself.
+- or to within 0.3 of it, where the loss rises by no more than half of what the saved degrees of
+  freedom are worth (AIC), or where an effect spreads wider than the decision itself.
+
+An input takes part with its main effect and a few broad functions: with many, curves would share
+what the rows cannot tell apart by chance, and new rows would be predicted worse.
 
 Directions are the eigenvectors of the products of the curves' functions over the rows: curves of
 all inputs together, of total variance one. The variance of their sum, the eigenvalue, is one where
@@ -33,10 +35,10 @@ from ._bases import Basis, Constant
 from ._purify import function_bases
 from ._terms import Rows, Term, columns
 
-AGREE = 0.7  # standard errors (root mean square over the rows) by which decisions may differ
+AGREE = 0.3  # standard errors (root mean square over the rows) by which decisions may differ
 LIMITS = np.geomspace(0.5, 1e-4, 24)  # of eigenvalues, tried in this order
 APART = 1e-3  # of its variance that a function must have apart from those before it
-EACH, ALL = 16, 600  # functions of an input, and of all of them
+EACH, ALL = 3, 600  # functions of an input, and of all of them
 ROWS_EACH = 8  # rows for each function
 JUDGED = 4000  # rows on which the decision is judged, at most
 # Standard errors by which decisions may differ whatever the loss says: in general, and where an
