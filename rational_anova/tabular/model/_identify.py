@@ -7,7 +7,7 @@ data cannot tell from the fitted one, that with the least variance of the effect
 The data cannot tell them apart if the decisions agree on the training rows
 
 - to within a tenth of their standard error (root mean square over the rows);
-- or to within 0.3 of it, where the loss rises by no more than half of what the saved degrees of
+- or to within 0.2 of it, where the loss rises by no more than half of what the saved degrees of
   freedom are worth (AIC), or where an effect spreads wider than the decision itself.
 
 An input takes part with its main effect and a few broad functions: with many, curves would share
@@ -35,15 +35,16 @@ from ._bases import Basis, Constant
 from ._purify import function_bases
 from ._terms import Rows, Term, columns
 
-AGREE = 0.3  # standard errors (root mean square over the rows) by which decisions may differ
+AGREE = 0.2  # standard errors (root mean square over the rows) by which decisions may differ
 LIMITS = np.geomspace(0.5, 1e-4, 24)  # of eigenvalues, tried in this order
 APART = 1e-3  # of its variance that a function must have apart from those before it
+WIDEST = 1.05  # of the spread of the decision: one effect may be nearly all of it
 EACH, ALL = 3, 600  # functions of an input, and of all of them
 ROWS_EACH = 8  # rows for each function
 JUDGED = 4000  # rows on which the decision is judged, at most
 # Standard errors by which decisions may differ whatever the loss says: in general, and where an
 # effect spreads wider than the decision.
-ALWAYS, WIDE = 0.1, 0.3
+ALWAYS, WIDE = 0.1, 0.2
 
 
 Judge = Callable[[Array, slice], float]  # twice the mean loss of decisions at some of the rows
@@ -125,7 +126,7 @@ class _Curves:
         def wide(lost: Array) -> bool:
             left = vectors @ ((1 - lost)[:, None] * along[:, :, 0])
             sizes = [np.sqrt((left[block] ** 2).sum(0)) for block in self.blocks]
-            return bool((np.max(sizes, axis=0) > spread).any())
+            return bool((np.max(sizes, axis=0) > WIDEST * spread).any())
 
         def smaller(limit: float) -> Array:
             return np.asarray(np.maximum(1 - values / (limit * LIMITS[1] / LIMITS[0]), 0))
