@@ -8,7 +8,9 @@ The data cannot tell them apart if the decisions agree on the training rows
 
 - to within a tenth of their standard error (root mean square over the rows);
 - or to within 0.2 of it, where the loss rises by no more than half of what the saved degrees of
-  freedom are worth (AIC), or where an effect spreads wider than the decision itself.
+  freedom are worth (AIC), or where an effect spreads wider than the decision itself;
+- and in no case may the loss rise by more than half a percent: where rows tell classes apart, as
+  in a table without noise, standard errors of log odds are large and say nothing of probabilities.
 
 An input takes part with its main effect and a few broad functions: with many, curves would share
 what the rows cannot tell apart by chance, and new rows would be predicted worse.
@@ -45,6 +47,7 @@ JUDGED = 4000  # rows on which the decision is judged, at most
 # Standard errors by which decisions may differ whatever the loss says: in general, and where an
 # effect spreads wider than the decision.
 ALWAYS, WIDE = 0.1, 0.2
+RISE = 0.005  # of the loss, at most
 
 
 Judge = Callable[[Array, slice], float]  # twice the mean loss of decisions at some of the rows
@@ -135,9 +138,14 @@ class _Curves:
             lost = np.maximum(1 - values / limit, 0)
             away = -phi @ (lost[:, None] * along[:, :, 0])
             change = float((away**2).sum(1).mean() / max(variance, 1e-300))
+            if change > AGREE**2:
+                continue
+            rise = judge(f + away, some) - before
+            if rise > RISE * abs(before):
+                continue
             if change <= WIDE**2 and (change <= ALWAYS**2 or wide(smaller(limit))):
                 return np.asarray(lost)
-            if change <= AGREE**2 and judge(f + away, some) - before <= lost @ worth:
+            if rise <= lost @ worth:
                 return np.asarray(lost)
         return np.zeros(self.size)
 
