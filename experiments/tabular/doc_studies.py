@@ -1,4 +1,4 @@
-"""Tables of the two smaller studies for the docs: the four cells, and the cost of rows."""
+"""Tables of the smaller studies for the docs: the four cells, the cost of rows, trust."""
 
 from __future__ import annotations
 
@@ -37,3 +37,46 @@ def scaling() -> Iterator[list[str]]:
     for row in frame.sort_values("rows").itertuples() if len(frame) else ():
         yield [f"{row.rows:,}", f"{row.seconds:.3g}", f"{row.processor_seconds:.3g}",
                f"{row.peak_gib:.2g}", str(row.effects), f"{row.error:.2g}"]  # fmt: skip
+
+
+def _trust(study: str) -> pd.DataFrame:
+    rows = [row for row in results.read("tabular_trust").get("rows", []) if row["study"] == study]
+    return pd.DataFrame(rows)
+
+
+def coverage() -> Iterator[list[str]]:
+    """Give the share of points that 95% bands hold."""
+    yield ["task", "rows", "tables", "model", "inputs of a true pair", "at their edges",
+           "an input alone", "the mean of new rows"]  # fmt: skip
+    frame = _trust("coverage")
+    if frame.empty:
+        return
+    for (task, rows, model), some in frame.groupby(["task", "rows", "model"], sort=False):
+        mean = some["mean"].mean()
+        numbers = [some[name].mean() for name in ("paired", "edges", "alone")]
+        shares = [f"{100 * x:.0f}%" for x in numbers]
+        last = "-" if pd.isna(mean) else f"{100 * mean:.0f}%"
+        yield [str(task), f"{rows:,}", str(len(some)), str(model), *shares, last]
+
+
+def pairs() -> Iterator[list[str]]:
+    """Give hits and false alarms among planted pairs."""
+    yield ["rows", "tables", "planted pairs among the three largest", "others above 1%",
+           "pairs in the model"]  # fmt: skip
+    frame = _trust("pairs")
+    for rows, some in frame.groupby("rows") if len(frame) else ():
+        hits = f"{some['hits'].sum()} of {3 * len(some)}"
+        yield [f"{rows:,}", str(len(some)), hits, str(some["false"].sum()),
+               f"{some['pairs'].mean():.0f}"]  # fmt: skip
+
+
+def collinear() -> Iterator[list[str]]:
+    """Give how effects look where inputs go together."""
+    yield ["table", "rows", "widest effect / spread of the decision", "largest share",
+           "covariance shares", "effects", "few"]  # fmt: skip
+    frame = _trust("collinear")
+    for (name, rows), some in frame.groupby(["table", "rows"]) if len(frame) else ():
+        least, most = some["covariance_least"].min(), some["covariance_most"].max()
+        yield [str(name), f"{rows:,}", f"{some['widest'].max():.2f}",
+               f"{100 * some['share'].max():.0f}%", f"{100 * least:.0f}% to {100 * most:.0f}%",
+               f"{some['effects'].mean():.0f}", f"{some['few'].mean():.0f}"]  # fmt: skip

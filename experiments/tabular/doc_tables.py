@@ -10,7 +10,7 @@ from math import isinf, isnan
 
 import pandas as pd
 
-from experiments.tabular.doc_studies import ablation, scaling
+from experiments.tabular.doc_studies import ablation, collinear, coverage, pairs, scaling
 from experiments.tabular.duels import duel, ranks, times
 from experiments.tabular.marks import marks
 from experiments.tabular.recorded import (
@@ -188,6 +188,9 @@ TABLES: dict[str, Callable[[], Iterator[Cells]]] = {
     "tabular_absolute_seconds": absolute_seconds,
     "tabular_ablation": ablation,
     "tabular_scaling": scaling,
+    "tabular_coverage": coverage,
+    "tabular_pairs": pairs,
+    "tabular_collinear": collinear,
 }
 
 

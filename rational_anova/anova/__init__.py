@@ -19,4 +19,5 @@ from ._purification import project as project
 from ._shares import Moments as Moments
 from ._shares import percent as percent
 from ._shares import shares as shares
+from ._shares import split as split
 from ._shares import together as together

@@ -47,6 +47,7 @@ class Effect:
         function: computes the effect.
         columns: how many inputs the model has.
         table: of a pair, the share of the rows in each of its `cells`; None if not known.
+        covariances: Cov(effect, f)/Var(f) of each output; None where it is the share.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Effect:
     function: Function
     columns: int
     table: Array | None = None
+    covariances: Array | None = None
 
     def __repr__(self) -> str:
         return f"Effect({self.name!r}, share={self.share:.4f}, std={self.std:.4g})"
@@ -100,12 +102,15 @@ class Effect:
 
         Returns:
             Columns `value` (of a category `level`), `effect`, and the 95 % band of the posterior,
-            `lower` and `upper`, if the model has one; with several outputs a column `class` in
-            front. If the number has gaps the last row, of value NaN, is what a gap adds.
+            `lower` and `upper`, if the model has one; `shared`, half of the band of what the data
+            cannot tell from other effects, which is not in `lower` and `upper`; with several
+            outputs a column `class` in front. Special values come after the others; if the number
+            has gaps the last row, of value NaN, is what a gap adds.
         """
         if self.kind == "pair":
             raise ValueError(f"{self.name!r} is a surface, not a curve; use grid()")
         x = self.seen[0].points(check.integer(points, "points", 2))
+        x = np.append(x, self.seen[0].special)
         if not self.seen[0].category and self.seen[0].gaps:
             x = np.append(x, np.nan)
         name = "level" if self.seen[0].category else "value"
@@ -139,6 +144,8 @@ class Effect:
         values = np.zeros((len(x), self.columns))
         values[:, self.axes] = x
         effect, spread = self.at(values), self.spread(values)
+        known = getattr(self.function, "shared_spread", None)
+        shared = known(values) if known is not None and self.kind == "main" else None
         tables = []
         for k in range(self.outputs):
             front = {"class": [self.classes[k]] * len(x)} if self.classes else {}
@@ -146,6 +153,8 @@ class Effect:
             if spread is not None:
                 away = BAND * spread[:, k]
                 band = {"lower": effect[:, k] - away, "upper": effect[:, k] + away}
+                if shared is not None:
+                    band["shared"] = BAND * shared[:, k]
             tables.append(pd.DataFrame({**front, **shown, "effect": effect[:, k], **band}))
         return pd.concat(tables, ignore_index=True)
 

@@ -53,6 +53,7 @@ class Input:
         levels: of a category, by code; empty for numbers.
         gaps: whether the number is missing in some rows.
         part: of a date, which is then a number: `day` (since 1970), `month`, `weekday`, `hour`.
+        special: values of a number that are codes, and stand beside the curve.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Input:
     levels: tuple[Any, ...] = ()
     gaps: bool = False
     part: str = ""
+    special: tuple[float, ...] = ()
 
     @property
     def category(self) -> bool:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BINS = 40
+STEP = 0.1  # of the range of a curve, between what stands beside it
 POINTS = 48  # along a number of a heat map
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 SLANTED = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
@@ -73,6 +74,7 @@ class _Piece:
             for name in ("effect", "lower", "upper")
         )
         self.band = "lower" in table
+        self.shared = table["shared"].to_numpy() if "shared" in table else np.zeros(len(where))
 
     def limits(self) -> tuple[float, float]:
         """Return the range of the effect and its band, but for bands that run away."""
@@ -88,16 +90,26 @@ class _Piece:
 
 
 def _pieces(effect: Effect, k: int) -> tuple[_Piece, _Piece | None]:
-    """Return the points of a curve that are shown, and what a gap adds."""
+    """Return the points of a curve that are shown, and what special values and a gap add."""
     one = effect.seen[0]
     low, high = one.observed.shown
     table = _of_output(effect.curve(), effect, k)
-    there = table["value"].notna().to_numpy()
+    there = table["value"].notna().to_numpy().copy()
+    if one.special:
+        there[len(there) - len(one.special) - one.gaps :] = False
     x = _numbers(table["value"][there], one)
     inside = (x >= low) & (x <= high)
-    gap = table[~there]
-    at = np.array([high + 0.1 * (high - low)])
-    return _Piece(table[there][inside], x[inside]), _Piece(gap, at) if len(gap) else None
+    beside = table[~there]
+    return (
+        _Piece(table[there][inside], x[inside]),
+        _Piece(beside, _beside(one)) if len(beside) else None,
+    )
+
+
+def _beside(one: Input) -> Array:
+    """Return where special values and a gap stand, to the right of a curve."""
+    low, high = one.observed.shown
+    return high + STEP * (high - low) * (1 + np.arange(len(one.special) + one.gaps))
 
 
 def _of_output(table: Any, effect: Effect, k: int) -> Any:
@@ -122,6 +134,11 @@ def _curves(panel: Panel, effect: Effect, lines: Lines) -> None:
         if one.many:
             if curve.band:
                 alpha = 0.25 if len(lines) == 1 else 0.12
+                if curve.shared.any() and len(lines) == 1:
+                    wide = np.hypot(curve.upper - curve.effect, curve.shared)
+                    for sign in (-1, 1):
+                        panel.plot(curve.x, curve.effect + sign * wide, color=colour, linewidth=0.7,
+                                   linestyle=":")  # fmt: skip
                 panel.fill_between(curve.x, curve.lower, curve.upper, color=colour, alpha=alpha,
                                    linewidth=0)  # fmt: skip
             panel.plot(curve.x, curve.effect, color=colour, linewidth=1.8, label=label)
@@ -129,7 +146,7 @@ def _curves(panel: Panel, effect: Effect, lines: Lines) -> None:
             panel.errorbar(curve.x, curve.effect, curve.away, fmt="o-", color=colour, label=label,
                            markersize=4, capsize=2, linewidth=1, elinewidth=1)  # fmt: skip
         if gap is not None:
-            ends.append((float(gap.lower[0]), float(gap.upper[0])))
+            ends.append((float(gap.lower.min()), float(gap.upper.max())))
             panel.errorbar(gap.x, gap.effect, gap.away, fmt="D", color=colour, markersize=4,
                            capsize=2)  # fmt: skip
     least, most = min(end[0] for end in ends), max(end[1] for end in ends)
@@ -139,7 +156,7 @@ def _curves(panel: Panel, effect: Effect, lines: Lines) -> None:
     _density(panel, seen)
     name_ticks(panel.xaxis, one)
     low, high = seen.shown
-    if one.gaps and not one.part:
+    if (one.gaps or one.special) and not one.part:
         panel.set_xticks([tick for tick in panel.get_xticks() if low <= tick <= high])
     middle = len(seen.points) and one.many and high < seen.points[-1]
     panel.set_xlabel(short(one.name, 28) + (" (middle 98 %)" if middle else ""))
@@ -151,13 +168,16 @@ def _frame_curve(panel: Panel, one: Input, top: float) -> None:
 
     seen = one.observed
     low, high = seen.shown
-    if one.gaps:
-        panel.axvline(high + 0.05 * (high - low), color="0.6", linewidth=0.8, linestyle=":")
-        panel.annotate("missing", (high + 0.1 * (high - low), top), fontsize=7, ha="center",
-                       va="top")  # fmt: skip
+    beside = _beside(one)
+    if len(beside):
+        line = high + 0.5 * STEP * (high - low)
+        panel.axvline(line, color="0.6", linewidth=0.8, linestyle=":")
+        texts = [f"{code:g}".replace("-", MINUS) for code in one.special]
+        for text, at in zip([*texts, "missing"], beside, strict=False):
+            panel.annotate(text, (at, top), fontsize=7, ha="center", va="top")
     pad = 0.35 * float(np.diff(seen.points).min()) if len(seen.weight) > 1 else 0.0
     pad = max(pad, 0.03 * (high - low))
-    panel.set_xlim(low - pad, high + (0.16 * (high - low) if one.gaps else pad))
+    panel.set_xlim(low - pad, beside[-1] + 0.6 * STEP * (high - low) if len(beside) else high + pad)
     whole = bool(len(seen.weight)) and not (seen.points % 1).any()
     panel.xaxis.set_major_locator(MaxNLocator(5, integer=whole))
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = tuple(f"C{k}" for k in range(8))  # outputs that one panel has room for
+SHORT, FLOOR = 0.002, 1e-6  # of the variance: what few effects may leave, and what is drawn
 ANNOTATED = 12  # rows of the matrix of shares up to which the numbers are written
 KINDS = {"main": ("main",), "interaction": ("pair",)}  # those that a mode draws, if not both
 
@@ -69,6 +70,8 @@ class Anova:
         all_outputs: what they are together, in words.
         poles: finds the complex poles of the effects.
         local: what adds up at the row that is drawn.
+        left: share of the variance that is left with so many effects, the largest first; None where
+            shares add up to it.
     """
 
     inputs: Sequence[Input]
@@ -79,6 +82,7 @@ class Anova:
     all_outputs: str = "all outputs"
     poles: Callable[[], Poles] | None = None
     local: Local | None = None
+    left: Array | None = None
 
 
 def plot(
@@ -307,6 +311,26 @@ def _poles(anova: Anova, effects: list[Effect], most: int, outputs: Outputs) -> 
     return figure
 
 
+def _tradeoff(anova: Anova, effects: list[Effect], most: int, outputs: Outputs) -> Figure:
+    """Draw the share of the variance that is left, by how many effects are kept."""
+    left = anova.left
+    if left is None:
+        left = np.append(1.0, 1 - np.cumsum([effect.share for effect in anova.effects.values()]))
+    count = np.arange(len(left))
+    figure, (panel,) = panels(1, 6.4, 3.4)
+    panel.plot(count, np.maximum(left, FLOOR), "o-", color="C0", markersize=4, linewidth=1)
+    panel.axhline(SHORT, color="0.5", linewidth=0.8, linestyle="--")
+    panel.annotate(f"{percent(SHORT)} left", (count[-1], SHORT), (0, 3), ha="right", fontsize=8,
+                   textcoords="offset points")  # fmt: skip
+    panel.set_yscale("log")
+    panel.set_ylim(FLOOR / 2, 2)
+    panel.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
+    panel.set_xlabel("effects kept, the largest shares first")
+    panel.set_ylabel("share of the variance left")
+    bare(panel)
+    return figure
+
+
 # What is drawn, and how many effects (inputs, for the last two) there is room for.
 MODES: Mapping[str, tuple[int, Callable[..., Figure]]] = {
     "main": (9, _mains),
@@ -315,4 +339,5 @@ MODES: Mapping[str, tuple[int, Callable[..., Figure]]] = {
     "local": (12, _local),
     "heatmap": (12, _heatmap),
     "poles": (6, _poles),
+    "tradeoff": (1, _tradeoff),
 }

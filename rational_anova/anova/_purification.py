@@ -9,7 +9,8 @@ rows as shares (see `_shares`), and there the two computations differ:
   says about one input is then its mean over the other, taken over equally likely values.
 - `project`, for estimators: the training rows themselves, whose inputs may depend on one another.
   What a pair says about either input is its projection, by least squares over the rows, on the
-  functions of either, from exact moments. Means over the other input would not do there.
+  functions of either, from exact moments. Means over the other input would not do there. Where the
+  rows hardly tell a function of one input from one of the other, that part of the pair stays in it.
 
 For independent inputs both give the same effects.
 """
@@ -105,7 +106,10 @@ class Independent:
 LEAST = 1e-9
 MOST = 32  # directions of one input, those of the largest variance
 APART = 1e-6  # of its variance that a direction must have apart from the main effect
-ALIKE = 1e-14  # below which functions of the two inputs are the same
+# A direction is a sum of a function of one input and one of the other, each of variance one; for
+# independent inputs its variance is one. Where it is less than this, the data can hardly tell the
+# two functions apart: taking it from a pair would put a large effect and its opposite into them.
+ALIKE = 0.02
 
 
 def directions(gram: Array) -> Array:
@@ -120,7 +124,11 @@ def directions(gram: Array) -> Array:
 
 
 def project(gram: Array, moment: Array, first: int) -> Array:
-    """Return the coefficients of a projection.
+    """Return the coefficients of a projection, as far as the rows tell the two inputs apart.
+
+    Sums of a function of the first input and one of the second that nearly vanish on the rows are
+    left out (see `ALIKE`): the coefficients stay within 1/sqrt(ALIKE) of what is projected, and
+    what is left over is orthogonal to all other functions.
 
     Args:
         gram: products of the functions: a one; `first` functions of the first input; those of the
@@ -137,7 +145,8 @@ def project(gram: Array, moment: Array, first: int) -> Array:
     turn = np.zeros((len(mean), sum(t.shape[1] for t in turns)))
     turn[parts[0], : turns[0].shape[1]] = turns[0]
     turn[parts[1], turns[0].shape[1] :] = turns[1]
-    turn = turn @ _whitened(turn.T @ covariance @ turn, ALIKE)
+    values, vectors = np.linalg.eigh(turn.T @ covariance @ turn)
+    turn = turn @ (vectors / np.sqrt(np.where(values > ALIKE, values, np.inf)))
     result = turn @ (turn.T @ right)
     for _ in range(2):  # until what is left over is orthogonal to rounding
         result += turn @ (turn.T @ (right - covariance @ result))

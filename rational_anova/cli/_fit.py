@@ -64,6 +64,7 @@ def fit(
     from .._core.checks import choice
     from .._core.files import write_whole
     from ..tabular.cards import TASKS, Facts, card, gaps_of, held_out, scores, task_of
+    from ..tabular.explain import agreement, effect_values
     from ._tables import read_chosen, read_inputs
 
     beside = card_path or out.with_name(f"{out.stem}.card.md")
@@ -78,12 +79,15 @@ def fit(
         fitted = _fitted(model, frame, what.y, ~held, progress)
         found = scores(model, frame[held], what.y[held], what.y[~held]) if held.any() else {}
         again = bool(refit and held.any())
+        agrees = None
         if again:
+            before = effect_values(model, frame)
             fitted = _fitted(model, frame, what.y, np.ones(len(held), bool), progress)
+            agrees = agreement(before, effect_values(fitted, frame))[""]
     fitted.target_name_ = target
     facts = Facts(
         path.name, target, len(frame), int(held.sum()), again, what.name, what.why, found,
-        time.monotonic() - start, notes, command(path, options),
+        time.monotonic() - start, notes, command(path, options), agrees,
     )  # fmt: skip
     shown = console(quiet)
     try:

@@ -24,13 +24,13 @@ from .._core.callbacks import Callback, ProgressBar, checked, stages
 from .._core.types import Array
 from ..tables import LARGEST, as_pandas, check_unique, default_names, from_tensor
 from ._files import SaveMixin
-from ._fitting import choose_mixture, fit_mixture
+from ._fitting import choose_mixture, fit_mixture, judge_of
 from .deep import Deep, deepen
 from .edit import EditMixin
 from .explain import ExplainMixin, Measured, measure
 from .export import ExportMixin
 from .fit import Options, Problem
-from .model import Additive, Feature, Rows, purify, read, workers
+from .model import Additive, Feature, Rows, identify, purify, read, workers
 from .monotone import Proof, as_signs, proofs
 
 DEPTHS = ("shallow", "deep")
@@ -101,13 +101,15 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
         if not signs:  # a nearly linear model has too few heads to bend where it must not fall
             mixture = choose_mixture(problem, features, options, seed)
         model = fit_mixture(mixture, features, problem, seed, scale, shift, signs)
+        rows = Rows(problem.rows.values)
+        pure = purify(model, rows, problem.weight, seed)
+        judge = judge_of(problem, scale, shift)
+        self.model_ = identify(pure, rows, problem.weight, judge, signs)
         self.deep_ = None
         if self.depth == "deep":
             count = None if self.n_jobs is None else effective_n_jobs(self.n_jobs)
             with threadpool_limits(count, "openmp"):  # torch's
-                self.deep_ = deepen(model, problem, mixture, seed, scale, shift)
-        rows = Rows(problem.rows.values)
-        self.model_ = purify(model, rows, problem.weight)
+                self.deep_ = deepen(self.model_, problem, mixture, seed, scale, shift)
         self.measured_ = measure(self.model_, rows, problem.weight)
         self.monotone_ = proofs(self.model_, signs)
         self.edits_ = []

@@ -37,6 +37,9 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         monotone: +1 or -1 for inputs in which the log odds of `classes_[1]` must not fall or rise
             (two classes); such inputs take part in no pair, and `monotone_` has the proofs.
         refinements: steps that move the heads, at most.
+        special_values: numbers that are codes (-9 for "no record"), each with an effect of its own,
+            as gaps have: `auto` finds them, numbers hold for all columns, a dict from columns to
+            numbers for some; None for none.
         random_state: seed of the halves on which pairs are judged, and of the posterior's draws.
         n_jobs: threads; None means all processors. The effects do not depend on it, to the bit.
         time_limit: seconds after which no further stage is begun, and only what a model needs is
@@ -61,6 +64,7 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         forbid: Sequence[tuple[Any, Any]] = (),
         monotone: dict[Any, int] | None = None,
         refinements: int = 2,
+        special_values: Any = "auto",
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
         time_limit: float | None = None,
@@ -71,6 +75,7 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         self.forbid = forbid
         self.monotone = monotone
         self.refinements = refinements
+        self.special_values = special_values
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.time_limit = time_limit
@@ -122,7 +127,7 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         loss: Loss = Softmax()
         if len(self.classes_) == 2:
             targets, loss = targets[:, 1:], Logistic()
-        features = learn_features(frame, targets, weight)
+        features = learn_features(frame, targets, weight, self.special_values)
         options = self._options(features, report)
         problem = problem_of(features, frame, targets, weight, loss, seed)
         self._fitted(features, problem, options, seed)

@@ -16,7 +16,7 @@ from .._core.codec import register
 from .deep import Deep
 from .explain import Measured, Observed
 from .fit import Link
-from .model import Additive, Constant, Feature, Heads, Levels, Missing, Part, Term
+from .model import Additive, Codes, Constant, Feature, Heads, Levels, Missing, Part, Term
 from .monotone import Proof
 
 
@@ -27,8 +27,8 @@ def _random_state(known: dict[str, Any]) -> np.random.RandomState:
 
 
 for _record in (
-    Additive, Constant, Feature, Heads, Levels, Link, Measured, Missing, Observed, Part, Proof,
-    Term,
+    Additive, Codes, Constant, Feature, Heads, Levels, Link, Measured, Missing, Observed, Part,
+    Proof, Term,
 ):  # fmt: skip
     register(_record)
 register(Deep, Deep.to_arrays, Deep.from_arrays)

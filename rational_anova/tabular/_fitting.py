@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from .model import (
     CODE_FOLDS,
     Additive,
     Feature,
+    Judge,
     Part,
     Rows,
     Sum,
@@ -24,6 +26,7 @@ from .model import (
     intercept_with_draws,
     learn,
     read,
+    special_values,
     target_encoded,
     with_draws,
 )
@@ -33,9 +36,11 @@ LARGE, PART = 50_000, 15_000  # rows from which a part of them, so many, chooses
 DRAWS = 100  # from the posterior of the numerators, for bands
 
 
-def learn_features(frame: pd.DataFrame, y: Array, weight: Array) -> list[Feature]:
+def learn_features(
+    frame: pd.DataFrame, y: Array, weight: Array, special: Any = None
+) -> list[Feature]:
     """Return the inputs that a table makes, with what they take from its rows."""
-    found = features_of(frame)
+    found = special_values(features_of(frame), frame, weight, special)
     return [learn(f, frame.iloc[:, f.column], y, weight) for f in found]
 
 
@@ -53,6 +58,16 @@ def problem_of(
         if feature.crowded
     }
     return Problem(Rows(values, coded), y, weight, loss, fold % 2)
+
+
+def judge_of(problem: Problem, scale: float = 1.0, shift: float = 0.0) -> Judge:
+    """Return twice the mean loss of decisions at some rows, in units of f squared or log odds."""
+
+    def judge(f: Array, some: slice) -> float:
+        y, weight = problem.y[some], problem.weight[some]
+        return scale**2 * problem.loss.mean(y, (f - shift) / scale, weight)
+
+    return judge
 
 
 def fit_additive(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
@@ -38,6 +39,9 @@ class RANRegressor(RegressorMixin, RANEstimator):
             inputs take part in no pair, and `monotone_` has the proofs.
         link: `auto`, `identity`, `log` or `sqrt`: the scale of the target on which effects add up.
         refinements: steps that move the heads, at most.
+        special_values: numbers that are codes (-9 for "no record"), each with an effect of its own,
+            as gaps have: `auto` finds them, numbers hold for all columns, a dict from columns to
+            numbers for some; None for none.
         random_state: seed of the halves on which pairs are judged, and of the posterior's draws.
         n_jobs: threads; None means all processors. The effects do not depend on it, to the bit.
         time_limit: seconds after which no further stage is begun, and only what a model needs is
@@ -62,6 +66,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
         monotone: dict[Any, int] | None = None,
         link: str = "auto",
         refinements: int = 2,
+        special_values: Any = "auto",
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
         time_limit: float | None = None,
@@ -73,6 +78,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
         self.monotone = monotone
         self.link = link
         self.refinements = refinements
+        self.special_values = special_values
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.time_limit = time_limit
@@ -109,7 +115,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
         weight = self._weight(sample_weight, frame)
         seed = self._seed()
         column = standard(y, weight)[0]
-        features = learn_features(frame, column, weight)
+        features = learn_features(frame, column, weight, self.special_values)
         options = self._options(features, report)
         problem = problem_of(features, frame, column, weight, Squared(), seed)
         used = weight > 0
@@ -149,6 +155,60 @@ class RANRegressor(RegressorMixin, RANEstimator):
             return self.link_.mean(f)
         spread = self.model_.spread(rows)[:, 0]
         return self.link_.mean(f), np.abs(self.link_.slope(f)) * spread
+
+    def predict_interval(
+        self, X: Any, level: float = 0.95, calibration: tuple[Any, Any] | None = None
+    ) -> tuple[Array, Array]:
+        """Return the ends of intervals for new observations.
+
+        Args:
+            X: a table.
+            level: share of new observations that are to lie inside, between 0 and 1.
+            calibration: (X, y) of rows that the model was not fitted to. Intervals then hold at
+                least the level on average over all such rows and new ones of the same source,
+                whatever the noise (split conformal prediction). None: by the posterior and noise
+                that is normal, of one size, on the scale of the link.
+
+        Example:
+            >>> X = np.linspace(0, 1, 90)[:, None]
+            >>> y = X[:, 0] + 0.1 * np.sin(37 * np.arange(90))
+            >>> low, high = RANRegressor().fit(X, y).predict_interval(X[:3])
+            >>> bool((low < high).all())
+            True
+        """
+        effects_only(self, "predict_interval")
+        level = check.real(level, "level")
+        if not 0 < level < 1:
+            raise ValueError(f"level must be between 0 and 1, got {level}")
+        f, scale = self._scales(X)
+        away = float(norm.ppf((1 + level) / 2))
+        if calibration is not None:
+            table, y = calibration
+            y = _targets(y)
+            check_consistent_length(table, y)
+            count = len(y)
+            rank = int(np.ceil((count + 1) * level))
+            if rank > count:
+                least = int(np.ceil(level / (1 - level)))
+                raise ValueError(
+                    f"calibration has {count} rows; level={level} takes {least} rows or more"
+                )
+            check_link(self.link_.name, y)
+            middle, wide = self._scales(table)
+            scores = np.abs(self.link_.forward(y) - middle) / wide
+            away = float(np.sort(scores)[rank - 1])
+        ends = f - away * scale, f + away * scale
+        if self.link_.name == "log":
+            return np.exp(np.minimum(ends[0], 700)), np.exp(np.minimum(ends[1], 700))
+        if self.link_.name == "sqrt":
+            return np.maximum(ends[0], 0) ** 2, np.maximum(ends[1], 0) ** 2
+        return ends
+
+    def _scales(self, X: Any) -> tuple[Array, Array]:
+        """Return the decision and the standard deviation of a new target, on the link's scale."""
+        rows = self._rows(X)
+        spread = self.model_.spread(rows)[:, 0]
+        return self._decision(rows)[:, 0], np.sqrt(spread**2 + max(self.noise_, 1e-300))
 
     @property
     def noise_(self) -> float:

@@ -85,7 +85,9 @@ def test_shares_of_dependent_inputs_add_up_to_one():
     moments = Moments(2, 1)
     moments.add(np.stack([x[:, :1], -0.5 * x[:, 1:]]), np.full(500, 1 / 500))
     assert moments.share.sum() == pytest.approx(1)
-    assert moments.share[1, 0] < 0
+    assert 0 < moments.share[1, 0] < 0.3
+    assert moments.covariance.sum() == pytest.approx(1)
+    assert moments.covariance[1, 0] < 0
     assert percent(-0.25) == "\N{MINUS SIGN}25 %"
 
 

@@ -54,6 +54,8 @@ def test_fractions_that_the_docs_put_into_words():
     assert (at.STABLE, _tests._LEFT_OUT, _tests.VAGUE, _beyond._OUTSIDE) == (0.75, 0.2, 0.3, 0.25)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/guides/measurements.md", "docs/guides/discovery.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/guides/measurements.md", "docs/guides/discovery.md"]
+)
 def test_docs_state_how_many_laws_have_a_name(page):
     assert str(len(catalogue())) in (ROOT / page).read_text()

@@ -34,6 +34,7 @@ class Facts:
         seconds: that it took.
         notes: on the table.
         command: that made the model.
+        agreement: of the effects with those of the fit without the rows held out.
     """
 
     table: str
@@ -47,6 +48,7 @@ class Facts:
     seconds: float
     notes: list[str]
     command: str
+    agreement: float | None = None
 
     @property
     def baseline(self) -> str:
@@ -88,7 +90,8 @@ def card(
         *_errors(facts),
         "## Effects",
         "The share is that of the variance of the model's sum over the rows it was fitted to; "
-        "`std` is the standard deviation of the effect, on the scale of the sum.",
+        "`std` is the standard deviation of the effect, on the scale of the sum."
+        f"{_agreement(facts)}",
         _table(("effect", "share", "std"), _effects(model)),
         *_edits(edits),
         "## Limits",
@@ -179,6 +182,15 @@ def _edits(edits: Sequence[Mapping[str, Any]]) -> list[str]:
     return blocks
 
 
+def _agreement(facts: Facts) -> str:
+    if facts.agreement is None:
+        return ""
+    return (
+        " The effects of the fit without the rows held out agree with these to "
+        f"{facts.agreement:.2f} (1: the same, 0: unlike)."
+    )
+
+
 def _inputs(model: Any, gaps: Mapping[str, int]) -> list[tuple[str, str, int, str]]:
     lines = []
     for at, name in enumerate(gaps):
@@ -197,7 +209,9 @@ def _extent(feature: Any) -> str:
     if feature.kind == "date":
         days = (pd.Timestamp(0) + pd.to_timedelta(day, unit="D") for day in feature.clip)
         return " to ".join(day.isoformat(" ", "minutes") for day in days)
-    return " to ".join(f"{end:g}" for end in feature.clip)
+    special = ", ".join(f"{code:g}" for code in feature.special)
+    text = " to ".join(f"{end:g}" for end in feature.clip)
+    return f"{text}; special: {special}" if special else text
 
 
 def _limits(facts: Facts) -> list[str]:

@@ -12,7 +12,7 @@ from scipy.interpolate import PchipInterpolator
 from scipy.linalg import cho_solve, qr, solve_triangular
 
 from ..._core.types import Array
-from ..model import MISSING, Basis, Feature, Heads, Levels, Missing, Part, Term
+from ..model import MISSING, Basis, Codes, Feature, Heads, Levels, Missing, Part, Term
 from ..monotone import Cone, Held
 
 MOST_POINTS = 400
@@ -146,6 +146,12 @@ def _curve(
     x = replace(feature, clip=None).read(pd.Series(keys, dtype=None if keys else float))
     gap = np.isnan(x)
     found: list[tuple[Basis, Array]] = [(Missing(), effects[gap][-1:])] if gap.any() else []
+    special = feature.codes
+    if special is not None:
+        at = [np.flatnonzero(x == code)[-1:] for code in special]
+        known = [effects[k[0]] if len(k) else np.zeros(effects.shape[1:]) for k in at]
+        found.append((Codes(special), np.stack(known)))
+        gap = gap | np.isin(x, special)
     x, effects = x[~gap], effects[~gap]
     if not 2 <= len(x) <= MOST_POINTS:
         raise ValueError(
@@ -175,7 +181,8 @@ def _curve(
         numerators = _through(heads.of(x), effects, heads.of(dense), goal)
     fine = _between(x, TRIED)
     error = float(np.abs(heads.of(fine) @ numerators - follow(fine)).max())
-    heads = replace(heads, fill=np.zeros(heads.size) if feature.gaps or gap.any() else None)
+    fill = np.zeros(heads.size) if feature.gaps or special is not None or gap.any() else None
+    heads = replace(heads, fill=fill, special=special)
     return [(heads, numerators), *found], error
 
 

@@ -118,7 +118,7 @@ class _Task:
         if signs:
             fit = constrain(problem, fit, signs)
         model = additive(fit, self.features, scale, shift, self.seed)
-        return purify(model, self.rows, problem.weight)
+        return purify(model, self.rows, problem.weight, self.seed)
 
 
 def _unpacked(data: Any) -> tuple[Any, Any, Any]:

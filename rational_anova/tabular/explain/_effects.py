@@ -23,10 +23,12 @@ class Parts:
     Args:
         parts: whose sum it is.
         outputs: how many there are.
+        shared: parts whose draws are what the effect shares with others.
     """
 
     parts: tuple[Part, ...]
     outputs: int
+    shared: tuple[Part, ...] = ()
 
     def at(self, values: Array) -> Array:
         """Return the sum at rows, (rows, outputs)."""
@@ -38,10 +40,17 @@ class Parts:
 
     def spread(self, values: Array) -> Array:
         """Return the posterior's standard deviation at rows, (rows, outputs)."""
+        return self._std(values, self.parts)
+
+    def shared_spread(self, values: Array) -> Array:
+        """Return the standard deviation of what goes from this effect to others and back."""
+        return self._std(values, self.shared)
+
+    def _std(self, values: Array, parts: tuple[Part, ...]) -> Array:
         result = np.zeros((len(values), self.outputs))
         for piece, some in Rows(values).chunks(512):
-            if self.parts:
-                result[piece] = sum(part.drawn(some) for part in self.parts).std(2)  # type: ignore[union-attr]
+            if parts:
+                result[piece] = sum(part.drawn(some) for part in parts).std(2)  # type: ignore[union-attr]
         return result
 
 
@@ -68,13 +77,15 @@ def effects_of(
         known = axes in measured.axes
         at = measured.axes.index(axes) if known else 0
         none = np.full(model.outputs, np.nan)
+        parts, shared = tuple(model.effect(axes)), tuple(model.shared_effect(axes))
         found.append(
             Effect(
                 name, axes, seen, float(overall[at]) if known else float("nan"),
                 measured.share[at] if known else none, measured.std[at] if known else none,
                 measured.height[at] if known else none, classes,
-                Parts(tuple(model.effect(axes)), model.outputs), len(model.features),
+                Parts(parts, model.outputs, shared), len(model.features),
                 measured.tables.get(axes),
+                none if measured.covariance is None or not known else measured.covariance[at],
             )
         )  # fmt: skip
     return Effects(found)

@@ -9,11 +9,13 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from ..._core import checks as check
 from ...anova import Anova, Effect, Effects, Local, plot, short
 from ...tables import as_frame
 from ..deep import has_deep_part
 from ..model import Additive, Rows
 from ._effects import effects_of, inputs_of, poles_of
+from ._stability import stability
 from ._statistics import Measured, measure
 
 if TYPE_CHECKING:
@@ -43,34 +45,78 @@ class ExplainMixin:
     def effects_(self) -> Effects:
         """The effects by name (`age`, `age x income`), the largest share first.
 
-        The share of an effect f_u is Cov(f_u, f)/Var(f) over the training rows. All shares add up
-        to one. Effects are purified: a pair has mean zero and is orthogonal to the main effects of
-        both its inputs. With independent inputs shares are the Sobol indices; with dependent ones
-        a share may be slightly negative. `rational_anova.anova` has the definitions.
+        The share of an effect is the part of the variance of f over the training rows that goes
+        with it; shares are between 0 and 1 and add up to one. Effects are purified: a pair has mean
+        zero and is orthogonal to the main effects of both its inputs. With independent inputs
+        shares are the Sobol indices. `rational_anova.anova` has the definitions.
         """
         check_is_fitted(self)
         inputs = inputs_of(self.model_, self.measured_)
         return effects_of(self.model_, self.measured_, self._output_classes(), inputs)
 
-    def explain_global(self) -> pd.DataFrame:
+    def explain_global(self, effects: str = "all") -> pd.DataFrame:
         """Return a table of the effects, the largest share first.
 
+        Args:
+            effects: `all`, or `few`: the largest that together keep 99.8 % of the variance of f;
+                the others are one row, of the kind `rest`. `plot_anova(mode="tradeoff")` draws how
+                much so many effects keep.
+
         Returns:
-            Columns `effect`, `kind` (`main` or `pair`), `inputs`, `share` (see `effects_`) and
-            `std` (on the scale of f). With several classes there is a row for each effect and
-            class, with a column `class`; the order is that of the effects' overall shares.
+            Columns `effect`, `kind` (`main` or `pair`), `inputs`, `share` (see `effects_`), `std`
+            (on the scale of f) and `covariance`, which is Cov(effect, f)/Var(f): where it is far
+            from the share, the effect goes together with others or takes from f what they add.
+            With several classes there is a row for each effect and class, with a column `class`;
+            the order is that of the effects' overall shares.
         """
         lines: list[dict[str, Any]] = []
-        for effect in self.effects_.values():
+        check.choice(effects, ("all", "few"), "effects")
+        every = list(self.effects_.values())
+        few = self.measured_.few() if effects == "few" else len(every)
+        for effect in every[:few]:
             line = {"effect": effect.name, "kind": effect.kind, "inputs": effect.inputs}
             for k in range(effect.outputs):
                 which = {"class": effect.classes[k]} if effect.classes else {}
                 numbers = {"share": float(effect.shares[k]), "std": float(effect.stds[k])}
+                if effect.covariances is not None:
+                    numbers["covariance"] = float(effect.covariances[k])
                 lines.append(line | which | numbers)
-        names = ["effect", "kind", "inputs", "share", "std"]
+        if few < len(every):
+            lines += self._rest(every[few:])
+        names = ["effect", "kind", "inputs", "share", "std", "covariance"]
         if self._output_classes():
             names.insert(3, "class")
         return pd.DataFrame(lines, columns=names)
+
+    def _rest(self, effects: list[Effect]) -> list[dict[str, Any]]:
+        """Return the row, one for each class, that stands for effects which are not shown."""
+        lines = []
+        for k in range(self.model_.outputs):
+            line: dict[str, Any] = {"effect": f"{len(effects)} more effects", "kind": "rest"}
+            line |= {"inputs": (), "share": float(sum(e.shares[k] for e in effects))}
+            line["covariance"] = float(
+                sum(np.nan if e.covariances is None else e.covariances[k] for e in effects)
+            )
+            classes = self._output_classes()
+            lines.append(line | ({"class": classes[k]} if classes else {}))
+        return lines
+
+    def stability(self, X: Any, y: Any, times: int = 3) -> pd.DataFrame:
+        """Fit other models to halves of rows, and return how far their effects agree.
+
+        Args:
+            X: a table, that of the fit for example.
+            y: its target.
+            times: two models are fitted so often, to one half of the rows each.
+
+        Returns:
+            Columns `effect`, `share`, `agreement` of the two halves on the effect (1: the same; 0:
+            unlike, or one half has none) and `found`, the share of the models that have it;
+            `attrs["score"]` is the agreement on all effects together.
+        """
+        check_is_fitted(self)
+        seed: int = self._seed()  # type: ignore[attr-defined]
+        return stability(self, X, y, check.integer(times, "times", 1), seed)
 
     def summary(self) -> str:
         """Return what is predicted, from which inputs, and the largest effects, in plain lines."""
@@ -83,6 +129,10 @@ class ExplainMixin:
         for proof in getattr(self, "monotone_", {}).values():
             sign = "never falls" if proof.sign > 0 else "never rises"
             lines.append(f"{sign} with {proof.input}: {proof.verdict}")
+        special = [f for f in features if f.special]
+        texts = [f"{f.name} ({', '.join(f'{code:g}' for code in f.special)})" for f in special]
+        if texts:
+            lines.append(_listed("special values with effects of their own: ", texts, len(texts)))
         lines.append(f"{len(effects)} effects, by their share of the variance:")
         lines += [f"  {effect.share:7.1%}  {effect.name}" for effect in effects[:_MOST]]
         more = len(effects) - _MOST
@@ -153,8 +203,10 @@ class ExplainMixin:
                 `interaction`: pairs as heat maps; pale where there were no rows. `importance`:
                 shares of the variance as bars. `heatmap`: the same as a matrix of the inputs.
                 `local`: what adds up to the prediction for one row. `poles`: the complex poles of
-                the heads around the data of each number.
-            effects: those to draw, by name; None for those of the largest shares.
+                the heads around the data of each number. `tradeoff`: the share of the variance that
+                is left, by the number of effects.
+            effects: those to draw, by name; `few`: those that together keep 99.8 % of the variance;
+                `all`, or None, for those of the largest shares.
             top: how many at most; None for what fits: 9, 6, 20, 12 inputs, 12, 6 inputs.
             output: with several classes, the one to draw. None: main effects are drawn for all
                 classes, a pair for the class that it matters most to, shares for all classes
@@ -171,6 +223,12 @@ class ExplainMixin:
         if isinstance(X, str):
             raise TypeError(f"X must be a table, got {X!r}; a mode is given as mode={X!r}")
         outputs = None if output is None else self._outputs(output)
+        if isinstance(effects, str) and effects in ("few", "all") and effects not in self.effects_:
+            kinds = {"main": "main", "interaction": "pair"}
+            found = list(self.effects_.values())
+            found = found[: self.measured_.few()] if effects == "few" else found
+            chosen = [e.name for e in found if e.kind == kinds.get(mode, e.kind)]
+            effects, top = (chosen, top) if effects == "few" and chosen else (None, top)
         return plot(self._anova(X, mode, names), mode, effects, top, outputs)
 
     def _anova(self, X: Any, mode: str, names: Any) -> Anova:
@@ -185,7 +243,7 @@ class ExplainMixin:
         return Anova(
             inputs, effects, measured.total, tuple(map(self._said, range(self.model_.outputs))),
             classes, "all softmax scores", lambda: poles_of(self.model_),
-            self._local(X, effects) if mode == "local" else None,
+            self._local(X, effects) if mode == "local" else None, measured.left,
         )  # fmt: skip
 
     def _local(self, X: Any, effects: Effects) -> Local:

@@ -10,6 +10,7 @@ from ..._core.types import Array
 from ...anova import Input, Moments, Observed, cells, together
 from ..model import Additive, Axes, Feature, Rows, Spread
 
+LOSS = 0.002  # of the variance of f, by which few effects may fall short of all
 FEW = 20  # distinct numbers up to which each one is kept
 QUANTILES = 101
 LEVEL = 0.99  # of the rows that lie below the height of an effect
@@ -24,6 +25,8 @@ class Measured:
         axes: the inputs of each effect.
         std: standard deviation of each effect, (effects, outputs).
         share: of the variance of f, (effects, outputs).
+        covariance: the covariance share, (effects, outputs).
+        left: share of the variance that is left with so many effects, the largest first.
         height: what 99 % of the rows have less of, in absolute value, (effects, outputs).
         total: variance of f, (outputs,).
         inputs: the distribution of each input.
@@ -37,6 +40,15 @@ class Measured:
     total: Array
     inputs: list[Observed]
     tables: dict[Axes, Array]
+    covariance: Array | None = None
+    left: Array | None = None
+
+    def few(self) -> int:
+        """Return how many effects keep all but `LOSS` of the variance of f."""
+        if self.left is None:  # a file of before
+            return len(self.axes)
+        over = np.flatnonzero(self.left > LOSS)
+        return int(over[-1]) + 1 if len(over) else 0
 
     def shares(self) -> Array:
         """Return the share of each effect in the variance of all outputs together."""
@@ -70,12 +82,16 @@ def measure(model: Additive, rows: Rows, weight: Array) -> Measured:
     for pair in axes:
         if len(pair) == 2:
             tables[pair] = _table(features, seen, pair, rows, weight)
-    return Measured(axes, moments.std, moments.share, height, moments.total, seen, tables)
+    return Measured(
+        axes, moments.std, moments.share, height, moments.total, seen, tables,
+        moments.covariance, moments.left,
+    )  # fmt: skip
 
 
 def as_input(feature: Feature, seen: Observed) -> Input:
     """Return an input as effects and pictures know it."""
-    return Input(feature.name, seen, feature.levels, feature.gaps, feature.part)
+    codes = feature.special
+    return Input(feature.name, seen, feature.levels, feature.gaps, feature.part, codes)
 
 
 def observed(feature: Feature, x: Array, weight: Array) -> Observed:
@@ -85,8 +101,9 @@ def observed(feature: Feature, x: Array, weight: Array) -> Observed:
         return Observed(
             np.arange(count, dtype=float), np.bincount(x.astype(int), weight, count)[:count], 0.0
         )
-    spread = Spread.of(x, weight)
     missing = float(weight[np.isnan(x)].sum())
+    x = feature.seen(x)
+    spread = Spread.of(x, weight)
     if len(spread.levels) <= FEW:
         return Observed(spread.levels, spread.weights, missing)
     return Observed(spread.quantiles(np.linspace(0, 1, QUANTILES)), np.zeros(0), missing)
@@ -95,7 +112,7 @@ def observed(feature: Feature, x: Array, weight: Array) -> Observed:
 def _table(
     features: list[Feature], seen: list[Observed], pair: Axes, rows: Rows, weight: Array
 ) -> Array:
-    x = rows.values[:, pair]
+    x = np.stack([features[i].seen(rows.values[:, i]) for i in pair], 1)
     there = ~np.isnan(x).any(1)
     borders = [cells(as_input(features[i], seen[i])) for i in pair]
     counts = np.histogram2d(x[there, 0], x[there, 1], borders, weights=weight[there])[0]

@@ -72,7 +72,10 @@ class Formula(Language[Any]):
         u = (x - n(centre)) / n(width)
         return (n(constant) + n(linear) * u) / (1 + u**2)
 
-    def cases(self, axis: int, gap: float, borders: tuple[float, float] | None, inside: Any) -> Any:
+    def cases(
+        self, axis: int, gap: float, codes: dict[float, float],
+        borders: tuple[float, float] | None, inside: Any,
+    ) -> Any:  # fmt: skip
         return inside
 
     def levels(self, axis: int, values: Array) -> Any:

@@ -93,6 +93,9 @@ class Inputs:
             inside = graph.node("Div", one, d)
             if heads.odd:
                 inside = graph.node("Concat", inside, graph.node("Div", u, d), axis=1)
+        for code, at in columns.codes.items():
+            same = graph.node("Equal", self.names[columns.axis], graph.constant(code))
+            inside = graph.node("Where", same, graph.constant(at[None]), inside)
         return graph.node("Where", gap, graph.constant(columns.gap[None]), inside)
 
     def piece(self, piece: Piece) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._core.types import Array
 from ..fit import Link
-from ..model import MISSING, Additive, Axes, Basis, Constant, Feature, Heads, Levels, Missing
+from ..model import MISSING, Additive, Axes, Basis, Codes, Constant, Feature, Heads, Levels, Missing
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,11 @@ class Columns:
     basis: Basis
 
     def __post_init__(self) -> None:
-        known = isinstance(self.basis, Heads | Missing) or self.constant or self.feature.category
+        known = (
+            isinstance(self.basis, Heads | Missing | Codes)
+            or self.constant
+            or self.feature.category
+        )
         if not known:
             raise TypeError(
                 f"the effect of {self.feature.name!r} has functions of the kind "
@@ -59,7 +63,13 @@ class Columns:
     @property
     def flat(self) -> Array:
         """Functions that are not heads where the number is not missing, (size,)."""
-        return self.at([0.0])[0]
+        special = self.feature.special
+        return self.at([max(special) + 1 if special else 0.0])[0]
+
+    @property
+    def codes(self) -> dict[float, Array]:
+        """The functions of a number at its special values."""
+        return {code: self.at([code])[0] for code in self.feature.special}
 
     @property
     def table(self) -> Array:
@@ -223,8 +233,11 @@ class Language(Generic[E]):
         """Return (constant + linear u)/(1 + u^2), u = (x - centre)/width."""
         raise NotImplementedError
 
-    def cases(self, axis: int, gap: float, borders: tuple[float, float] | None, inside: E) -> E:
-        """Return a function of a number: its value at gaps, beyond its range, and inside."""
+    def cases(
+        self, axis: int, gap: float, codes: dict[float, float],
+        borders: tuple[float, float] | None, inside: E,
+    ) -> E:  # fmt: skip
+        """Return a function of a number: at gaps, special values, beyond its range, and inside."""
         raise NotImplementedError
 
     def levels(self, axis: int, values: Array) -> E:
@@ -242,6 +255,10 @@ def curve(language: Language[E], weighted: list[Weighted]) -> E:
         values = sum(columns.table @ weight for columns, weight in weighted)
         return language.levels(axis, np.asarray(values))
     gap = sum(float(columns.gap @ weight) for columns, weight in weighted)
+    codes = {
+        code: sum(float(columns.codes[code] @ weight) for columns, weight in weighted)
+        for code in feature.special
+    }
     terms: list[E] = []
     flat = 0.0
     for columns, weight in weighted:
@@ -260,7 +277,7 @@ def curve(language: Language[E], weighted: list[Weighted]) -> E:
         borders = float(sum(e[0] for e in ends)), float(sum(e[1] for e in ends))
     if flat or not terms:
         terms.append(language.number(flat))
-    return language.cases(axis, gap, borders, language.total(terms))
+    return language.cases(axis, gap, codes, borders, language.total(terms))
 
 
 def effect(language: Language[E], pieces: list[Piece], combination: Array) -> list[E]:

@@ -68,7 +68,8 @@ def _input(plan: Plan, axis: int) -> str:
         return f"_code(row, {name!r}, _LEVELS_{axis}, {gap_code(feature)}, {len(feature.levels)})"
     low, high = feature.clip or (-1e308, 1e308)
     part = f"{feature.part!r}, " if feature.kind == "date" else ""
-    return f"{'_date' if part else '_number'}(row, {name!r}, {part}{low!r}, {high!r})"
+    special = f", {feature.special!r}" if feature.special else ""
+    return f"{'_date' if part else '_number'}(row, {name!r}, {part}{low!r}, {high!r}{special})"
 
 
 def _columns(columns: Columns) -> str:
@@ -76,9 +77,11 @@ def _columns(columns: Columns) -> str:
     if columns.feature.category:
         return f"{_tuple(columns.table)}[{x}]"
     gap, heads = _tuple(columns.gap), columns.heads
+    codes = ", ".join(f"{code!r}: {_tuple(at)}" for code, at in columns.codes.items())
+    known = f"{{{codes}}}[{x}] if {x} in {columns.feature.special!r} else " if codes else ""
     if heads is None:
-        return f"{gap} if {x} is None else {_tuple(columns.flat)}"
-    return f"_heads({x}, {_tuple(heads.centre)}, {_tuple(heads.width)}, {heads.odd}, {gap})"
+        return f"{known}{gap} if {x} is None else {_tuple(columns.flat)}"
+    return f"{known}_heads({x}, {_tuple(heads.centre)}, {_tuple(heads.width)}, {heads.odd}, {gap})"
 
 
 def _tuple(values: Array) -> str:

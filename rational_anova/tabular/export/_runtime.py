@@ -26,7 +26,7 @@ def _clip(x, low, high):
     return min(max(x, low), high)
 
 
-def _number(row, name, low, high):
+def _number(row, name, low, high, special=()):
     value = _value(row, name)
     if _gap(value):
         return None
@@ -36,7 +36,7 @@ def _number(row, name, low, high):
         raise ValueError(f"column {name!r} must be a number, got {value!r}") from None
     if math.isinf(x):
         raise ValueError(f"column {name!r} is infinite; give a number, or None for a gap")
-    return None if math.isnan(x) else _clip(x, low, high)
+    return None if math.isnan(x) else x if x in special else _clip(x, low, high)
 
 
 def _code(row, name, levels, gap, unseen):

@@ -163,9 +163,14 @@ class Sql(Language[str]):
         top = f"({number(constant)} + {number(linear)} * {u})" if linear else number(constant)
         return f"{top} / (1e0 + {u} * {u})"
 
-    def cases(self, axis: int, gap: float, borders: tuple[float, float] | None, inside: str) -> str:
+    def cases(
+        self, axis: int, gap: float, codes: dict[float, float],
+        borders: tuple[float, float] | None, inside: str,
+    ) -> str:  # fmt: skip
         x, clip = self.input(axis), self.plan.features[axis].clip
         known = f"WHEN {x} IS NULL{self.dialect.nan.format(x=x)} THEN {number(gap)}"
+        for code, value in codes.items():
+            known += f" WHEN {x} = {number(code)} THEN {number(value)}"
         if borders is not None and clip is not None:
             known += f" WHEN {x} <= {number(clip[0])} THEN {number(borders[0])}"
             known += f" WHEN {x} >= {number(clip[1])} THEN {number(borders[1])}"

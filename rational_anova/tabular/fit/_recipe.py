@@ -10,6 +10,7 @@ import numpy as np
 from ..._core.types import Array
 from ..model import (
     Basis,
+    Codes,
     Feature,
     Heads,
     Levels,
@@ -127,6 +128,8 @@ class Recipe:
                 terms += self._heads(i, MAIN_HEADS, most)
             if feature.gaps:
                 terms.append(Term((i,), (Missing(),)))
+            if feature.codes is not None:
+                terms.append(Term((i,), (Codes(feature.codes),)))
             atoms = place_atoms(self.spreads[i])
             if atoms is not None and not self.options.lean:
                 terms.append(Term((i,), (self._filled(i, atoms),)))
@@ -247,7 +250,7 @@ class Recipe:
     def _coordinate(self, i: int) -> Array:
         feature, rows = self.features[i], self.problem.rows
         if not feature.category:
-            return rows.values[:, i]
+            return feature.seen(rows.values[:, i])
         if i in rows.target_encoded:
             return rows.target_encoded[i]
         assert feature.values is not None
@@ -255,7 +258,7 @@ class Recipe:
 
     def _filled(self, i: int, heads: Heads) -> Heads:
         values = self.features[i].values if self.features[i].category else None
-        heads = replace(heads, values=values)
+        heads = replace(heads, values=values, special=self.features[i].codes)
         return heads.filled(self.coordinates[i], self.problem.weight)
 
     def _residual(self, fit: Fit) -> Residual:

@@ -8,6 +8,7 @@ from ._additive import basis_key as basis_key
 from ._additive import intercept_with_draws as intercept_with_draws
 from ._additive import with_draws as with_draws
 from ._bases import Basis as Basis
+from ._bases import Codes as Codes
 from ._bases import Constant as Constant
 from ._bases import Heads as Heads
 from ._bases import Levels as Levels
@@ -16,6 +17,7 @@ from ._bases import Spread as Spread
 from ._bases import place as place
 from ._bases import place_atoms as place_atoms
 from ._bases import place_wide as place_wide
+from ._codes import special_values as special_values
 from ._columns import CODE_FOLDS as CODE_FOLDS
 from ._columns import MISSING as MISSING
 from ._columns import Feature as Feature
@@ -25,6 +27,8 @@ from ._columns import labels as labels
 from ._columns import learn as learn
 from ._columns import read as read
 from ._columns import target_encoded as target_encoded
+from ._identify import Judge as Judge
+from ._identify import identify as identify
 from ._purify import purify as purify
 from ._terms import Rows as Rows
 from ._terms import Term as Term

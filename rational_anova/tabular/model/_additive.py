@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..._core.types import Array
-from ._bases import Basis, Constant, Heads, Levels
+from ._bases import Basis, Codes, Constant, Heads, Levels
 from ._columns import Feature
 from ._terms import Rows, Term, value
 from ._threads import one_thread
@@ -55,6 +55,8 @@ class Additive:
         noise: variance of the target about f, in units of f squared (1 for classes).
         edf: effective degrees of freedom.
         history: (stage, terms, columns, edf) of the fit.
+        shared: parts whose draws are what `identify` took from those of main effects; their
+            numerators are zero.
     """
 
     features: list[Feature]
@@ -64,6 +66,7 @@ class Additive:
     noise: float
     edf: float
     history: list[tuple[str, int, int, float]]
+    shared: list[Part] = field(default_factory=list)
 
     @property
     def outputs(self) -> int:
@@ -78,6 +81,10 @@ class Additive:
     def effect(self, axes: Axes) -> list[Part]:
         """Return the parts that make an effect."""
         return [part for part in self.parts if part.term.axes == axes]
+
+    def shared_effect(self, axes: Axes) -> list[Part]:
+        """Return the parts whose draws an effect shares with others."""
+        return [part for part in self.shared if part.term.axes == axes]
 
     @cached_property
     def _short(self) -> Additive:
@@ -117,8 +124,10 @@ ROUNDING = 1e-13  # of what was summed, below which a numerator is a rounding er
 def basis_key(basis: Basis) -> Hashable:
     """Return what two bases have in common if they are the same functions."""
     if isinstance(basis, Heads):
-        arrays = (basis.centre, basis.width, basis.fill, basis.values)
+        arrays = (basis.centre, basis.width, basis.fill, basis.values, basis.special)
         return "heads", basis.odd, *(None if a is None else a.tobytes() for a in arrays)
+    if isinstance(basis, Codes):
+        return "codes", basis.values.tobytes()
     return type(basis).__name__, basis.size if isinstance(basis, Levels) else 0
 
 
@@ -160,11 +169,12 @@ class Sum:
 def compact(model: Additive) -> Additive:
     """Return the same function in fewer parts, for predictions; its effects are not purified.
 
-    What a purified pair has of one input alone goes back to the main effect, where it cancels.
+    What a purified pair has of one input alone goes back to the main effect, where it cancels; so
+    do the draws that effects share.
     """
     total = Sum()
     intercept = intercept_with_draws(model)
-    for part in model.parts:
+    for part in (*model.parts, *model.shared):
         term, numerators = part.term, with_draws(part)
         axes: Axes = term.axes
         kept = [k for k, basis in enumerate(term.bases) if not isinstance(basis, Constant)]
@@ -174,5 +184,6 @@ def compact(model: Additive) -> Additive:
             bases = tuple(term.bases[k] for k in kept)
             total.add(Term(tuple(axes[k] for k in kept), bases), numerators)
     return replace(
-        model, intercept=intercept[:, 0], parts=total.parts(), intercept_draws=intercept[:, 1:]
-    )
+        model, intercept=intercept[:, 0], parts=total.parts(), intercept_draws=intercept[:, 1:],
+        shared=[],
+    )  # fmt: skip

@@ -37,6 +37,7 @@ class Heads:
         values: for categories, the number that stands for each level; the last one is for levels
             that were not seen.
         start: centres and widths before they were moved.
+        special: numbers that are codes: heads see them as missing.
     """
 
     centre: Array
@@ -45,6 +46,7 @@ class Heads:
     fill: Array | None = None
     values: Array | None = None
     start: tuple[Array, Array] | None = None
+    special: Array | None = None
 
     @property
     def size(self) -> int:
@@ -52,6 +54,8 @@ class Heads:
 
     def coordinate(self, x: Array) -> Array:
         """Return the numbers that the heads see: x itself, or those that stand for its levels."""
+        if self.special is not None:
+            return without(x, self.special)
         return x if self.values is None else self.values[x.astype(int)]
 
     def at(self, x: Array) -> Array:
@@ -133,6 +137,29 @@ class Levels:
 
     def at(self, x: Array) -> Array:
         return (x[:, None] == np.arange(self.count)).astype(float)
+
+
+def without(x: Array, special: Array) -> Array:
+    """Return numbers with NaN in the place of special ones."""
+    return np.where(np.isin(x, special), np.nan, x)
+
+
+@dataclass(frozen=True)
+class Codes:
+    """One indicator for each special value of a number.
+
+    Args:
+        values: the special values.
+    """
+
+    values: Array
+
+    @property
+    def size(self) -> int:
+        return len(self.values)
+
+    def at(self, x: Array) -> Array:
+        return (x[:, None] == self.values).astype(float)
 
 
 @dataclass(frozen=True)

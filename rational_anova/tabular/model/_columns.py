@@ -10,6 +10,7 @@ import pandas as pd
 
 from ..._core.types import Array
 from ...tables import NotNumbers, as_text, check_range, numbers
+from ._bases import without
 from ._terms import Rows
 
 MISSING = "(missing)"  # the level of a category that is not there
@@ -42,6 +43,7 @@ class Feature:
             are at the border.
         often: how many of the levels were seen more than once.
         rows: that a category was learned from, by weight.
+        special: numbers that are codes (-9 for "no record"), each with an effect of its own.
     """
 
     name: str
@@ -54,6 +56,16 @@ class Feature:
     clip: tuple[float, float] | None = None
     often: int = 0
     rows: float = 0.0
+    special: tuple[float, ...] = ()
+
+    @property
+    def codes(self) -> Array | None:
+        """The special values of a number, None if there are none."""
+        return np.array(self.special) if self.special else None
+
+    def seen(self, x: Array) -> Array:
+        """Return encoded numbers as curves see them: NaN for special values."""
+        return without(x, np.array(self.special)) if self.special else x
 
     @property
     def category(self) -> bool:
@@ -78,7 +90,9 @@ class Feature:
             return np.where(codes < 0, len(self.levels), codes).astype(float)
         date, column = self.kind == "date", plain(column)
         values = _date(column, self.part, self.name) if date else _finite(column, self.name)
-        return values if self.clip is None else np.clip(values, *self.clip)
+        if self.clip is None:
+            return values
+        return np.where(np.isin(values, self.special), values, np.clip(values, *self.clip))
 
 
 def features_of(frame: pd.DataFrame) -> list[Feature]:
@@ -128,10 +142,12 @@ def learn(feature: Feature, column: pd.Series, y: Array, weight: Array) -> Featu
     """Return a feature with what it takes from training rows: levels, codes, gaps."""
     if not feature.category:
         values = feature.read(column)[weight > 0]
+        gaps = bool(np.isnan(values).any())
+        values = feature.seen(values)
         seen = values[~np.isnan(values)]
         check_range(seen, f"column {feature.name!r}")
         clip = (float(seen.min()), float(seen.max())) if len(seen) else None
-        return replace(feature, gaps=len(seen) < len(values), clip=clip)
+        return replace(feature, gaps=gaps, clip=clip)
     text = labels(column)[weight > 0]
     codes, levels = pd.factorize(text)
     counts = np.bincount(codes, weight[weight > 0], len(levels))

@@ -17,10 +17,11 @@ from ._additive import (
     intercept_with_draws,
     with_draws,
 )
-from ._bases import Basis, Constant, Heads, Levels, Missing, Spread, place
+from ._bases import Basis, Codes, Constant, Heads, Levels, Missing, Spread, place
 from ._terms import Rows, Term, columns
 
 HEADS = 32  # of a basis for what pairs say about one number, at most
+SAMPLED = 4000  # rows from which it is known how other rows would differ
 LEVELS = 64  # told apart in what pairs say about a category
 
 
@@ -42,7 +43,7 @@ class Space:
 def space_of(model: Additive, i: int, rows: Rows, weight: Array) -> Space:
     """Return the space of an input."""
     mains = model.effect((i,))
-    bases = _bases(model, i, mains, rows, weight)
+    bases = function_bases(model, i, rows, weight)
     gram: Any = 0.0
     for piece, some in rows.chunks():
         functions = [np.ones((len(some), 1)), *(some.basis(i, basis) for basis in bases)]
@@ -51,8 +52,9 @@ def space_of(model: Additive, i: int, rows: Rows, weight: Array) -> Space:
     return Space(bases, mains, directions(gram))
 
 
-def _bases(model: Additive, i: int, mains: list[Part], rows: Rows, weight: Array) -> list[Basis]:
-    feature = model.features[i]
+def function_bases(model: Additive, i: int, rows: Rows, weight: Array) -> list[Basis]:
+    """Return bases for functions of an input: its levels, or heads and what a gap adds."""
+    feature, mains = model.features[i], model.effect((i,))
     own = [basis for part in mains if not isinstance(basis := part.term.bases[0], Constant)]
     if feature.category:
         levels = min(len(feature.levels), LEVELS)
@@ -61,10 +63,12 @@ def _bases(model: Additive, i: int, mains: list[Part], rows: Rows, weight: Array
     heads = [b for b in own if isinstance(b, Heads) and b.odd and len(b.centre) <= HEADS]
     best = max(heads, key=lambda b: b.size, default=None)
     if best is None:
-        x = rows.values[:, i]
+        x = feature.seen(rows.values[:, i])
         best = place(Spread.of(x, weight), HEADS // 2, odd=True)
-        best = best and best.filled(x, weight)
+        best = best and replace(best, special=feature.codes).filled(x, weight)
     found: list[Basis] = [] if best is None else [best]
+    if feature.codes is not None:
+        found.append(Codes(feature.codes))
     return [*found, Missing()] if feature.gaps else found
 
 
@@ -95,7 +99,7 @@ class Products:
         self.cross: dict[Axes, Any] = dict.fromkeys(effects, 0.0)
         self.moments: dict[Axes, Any] = dict.fromkeys(effects, 0.0)
         for piece, some in rows.chunks():
-            functions = self._functions(some, weight[piece])
+            functions = self.functions(some, weight[piece], True)
             weighted = {i: (f * weight[piece][:, None]).T for i, f in functions.items()}
             for i, f in functions.items():
                 self.own[i] = self.own[i] + weighted[i] @ f
@@ -107,14 +111,18 @@ class Products:
                 found = np.concatenate([weighted[i] @ phi, weighted[j][1:] @ phi])
                 self.moments[pair] = self.moments[pair] + found
 
-    def _functions(self, rows: Rows, weight: Array) -> dict[int, Array]:
-        """Return a one, the main effects and the orthonormal directions of each space."""
+    def functions(self, rows: Rows, weight: Array, first: bool = False) -> dict[int, Array]:
+        """Return a one, the main effects and the orthonormal directions of each space.
+
+        The first time the means of the columns of the main effects are summed up.
+        """
         effects = {i: np.zeros((len(rows), self.model.outputs)) for i in self.spaces}
         known: dict[int, Array] = {}
         for k in self.means:
             part = self.model.parts[k]
             phi = columns(part.term, rows)
-            self.means[k] = self.means[k] + weight @ phi
+            if first:
+                self.means[k] = self.means[k] + weight @ phi
             if part.term.axes[0] in effects:
                 effects[part.term.axes[0]] += phi @ part.numerators
                 known[id(part.term.bases[0])] = phi
@@ -128,7 +136,7 @@ class Products:
         return result
 
 
-def purify(model: Additive, rows: Rows, weight: Array) -> Additive:
+def purify(model: Additive, rows: Rows, weight: Array, seed: int | None = None) -> Additive:
     """Return the same function with pairs orthogonal to main effects, and all means zero.
 
     What moves from a pair is its projection, by weighted least squares, on functions of either
@@ -139,20 +147,65 @@ def purify(model: Additive, rows: Rows, weight: Array) -> Additive:
         model: as fitted.
         rows: of the training data, without `target_encoded`.
         weight: of each row.
+        seed: of what the draws get beside: the projections and means of other rows of the same
+            source, which differ from those of these rows; None for nothing.
 
     Returns:
         The model; its decisions are those of `model` but for rounding.
     """
-    return _Purifier(model, rows, weight / weight.sum()).run() if model.parts else model
+    if not model.parts:
+        return model
+    purifier = _Purifier(model, rows, weight / weight.sum())
+    if seed is not None:
+        purifier.sample(float(weight.sum()), seed)
+    return purifier.run()
 
 
 class _Purifier:
     def __init__(self, model: Additive, rows: Rows, weight: Array) -> None:
-        self.model = model
+        self.model, self.rows, self.weight = model, rows, weight
+        # Moments of what is left of each pair, and means of main effects, as they differ in draws.
+        self.away: dict[Axes, Array] = {}
         self.pairs = [axes for axes in model.axes if len(axes) == 2]
         inputs = sorted({i for pair in self.pairs for i in pair})
         self.spaces = {i: space_of(model, i, rows, weight) for i in inputs}
         self.products = Products(model, self.spaces, rows, weight)
+
+    def sample(self, count: float, seed: int) -> None:
+        """Draw how the moments of a pair, and the means of main effects, differ on other rows.
+
+        A moment is the mean over the rows of a function times what is left of the pair, which is
+        zero: it varies as the mean of so many rows does. That is a sandwich estimate.
+        """
+        random = np.random.default_rng(seed)
+        draws = self.model.intercept_draws.shape[1]
+        some = slice(None, None, -(-len(self.rows) // SAMPLED))
+        rows, weight = self.rows[some], self.weight[some] / self.weight[some].sum()
+        functions = self.products.functions(rows, weight)
+        mains: dict[Axes, Array] = {}
+        for i in sorted({i for axes in self.model.axes for i in axes}):
+            parts = self.model.effect((i,))
+            none = np.zeros((len(rows), self.model.outputs))
+            mains[(i,)] = sum((part.at(rows) for part in parts), none)
+        for pair in self.pairs:
+            level, *sides = self._projection(pair, 1)
+            values = sum(part.at(rows) for part in self.model.effect(pair)) - level[:, 0]
+            for i, found in zip(pair, sides, strict=True):
+                moved = np.tensordot(functions[i][:, 1:], found[:, :, 0], 1)
+                values, mains[(i,)] = values - moved, mains[(i,)] + moved
+            both = np.concatenate([functions[pair[0]], functions[pair[1]][:, 1:]], 1)
+            drawn = np.zeros((both.shape[1], self.model.outputs, 1 + draws))
+            for k in range(self.model.outputs):
+                phi = both * (values[:, k] * np.sqrt(weight / count))[:, None]
+                values_, vectors = np.linalg.eigh(phi.T @ phi)
+                root = vectors * np.sqrt(np.maximum(values_, 0))
+                drawn[:, k, 1:] = root @ random.standard_normal((len(root), draws))
+            self.away[pair] = drawn
+        for axes, values in mains.items():
+            std = np.sqrt(weight @ (values - weight @ values) ** 2 / count)
+            drawn = np.zeros((1, self.model.outputs, 1 + draws))
+            drawn[0, :, 1:] = std[:, None] * random.standard_normal((len(std), draws))
+            self.away[axes] = drawn
 
     def run(self) -> Additive:
         model = self.model
@@ -172,13 +225,15 @@ class _Purifier:
             total.add(Term(pair, (Constant(), Constant())), -level[None])
             intercept = intercept + level
         for axes, mean in means.items():
+            if axes in self.away:
+                mean = mean + self.away[axes][0]
             total.add(Term(axes, (Constant(),)), -mean[None])
             intercept = intercept + mean
         return replace(
             model, intercept=intercept[:, 0], parts=total.parts(), intercept_draws=intercept[:, 1:]
         )
 
-    def _projection(self, pair: Axes) -> tuple[Array, Array, Array]:
+    def _projection(self, pair: Axes, columns: int | None = None) -> tuple[Array, Array, Array]:
         """Return that of a pair: a constant, and coefficients of the functions of both spaces.
 
         Coefficients are (functions, outputs, 1 + draws). An output has none on the main effects
@@ -189,6 +244,7 @@ class _Purifier:
         across = self.products.cross[pair]
         gram = np.block([[first, across], [across.T, second[1:, 1:]]])
         numerators = np.concatenate([with_draws(part) for part in self.model.effect(pair)])
+        numerators = numerators[:, :, :columns]
         result = np.zeros((len(gram), *numerators.shape[1:]))
         split = len(first)
         for k in range(outputs):
@@ -198,6 +254,8 @@ class _Purifier:
             ]
             used = np.concatenate([[0], *sides])
             moment = self.products.moments[pair][used] @ numerators[:, k]
+            if pair in self.away:
+                moment = moment + self.away[pair][used, k]
             result[used, k] = project(gram[np.ix_(used, used)], moment, len(sides[0]))
         return result[0], result[1:split], result[split:]
 

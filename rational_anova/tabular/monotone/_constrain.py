@@ -119,8 +119,8 @@ def _heads(fit: Fit, axis: int) -> list[tuple[int, Heads]]:
     return found
 
 
-def _range(problem: Problem, axis: int) -> tuple[float, float]:
-    x = problem.rows.values[:, axis]
+def _range(problem: Problem, axis: int, heads: Heads) -> tuple[float, float]:
+    x = problem.rows.coordinate(axis, heads)
     return float(np.nanmin(x)), float(np.nanmax(x))
 
 
@@ -131,9 +131,11 @@ def _enriched(problem: Problem, fit: Fit, signs: dict[int, int]) -> Fit:
         heads = [basis for _, basis in _heads(fit, i)]
         if not heads:
             continue
-        x = problem.rows.values[:, i]
-        for more in (reaching(heads, *_range(problem, i)), stairs(np.unique(x[~np.isnan(x)]))):
+        x = problem.rows.coordinate(i, heads[0])
+        ends = _range(problem, i, heads[0])
+        for more in (reaching(heads, *ends), stairs(np.unique(x[~np.isnan(x)]))):
             if more is not None and not any(_same(more, h) for h in heads):
+                more = replace(more, special=heads[0].special)
                 new.append(Term((i,), (more.filled(x, problem.weight),)))
     if not new:
         return fit
@@ -152,7 +154,8 @@ def _held(problem: Problem, fit: Fit, axis: int, sign: int) -> Held:
     found = _heads(fit, axis)
     columns = np.concatenate([np.flatnonzero(fit.design.group == k) for k, _ in found])
     scale = fit.design.scale[columns]
-    return Held([basis for _, basis in found], columns, scale, sign, *_range(problem, axis))
+    ends = _range(problem, axis, found[0][1])
+    return Held([basis for _, basis in found], columns, scale, sign, *ends)
 
 
 def _newton(problem: Problem, fit: Fit, inputs: list[Held]) -> Array:
