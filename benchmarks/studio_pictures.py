@@ -1,4 +1,4 @@
-"""The pictures of docs/guides/studio.md: the Table and Law views, light and dark, on a desk and a phone.
+"""Pictures of docs/guides/studio.md: Table and Law views, light and dark, desk and phone.
 
 python -m benchmarks.studio_pictures [--folder docs/figures/studio]
 

@@ -5,6 +5,7 @@
 
 _TABULAR = {
     "The model": "depth pairs forbid monotone",
+    "The table": "special_values",
     "The fit": "refinements random_state n_jobs time_limit verbose",
 }
 _MEASUREMENT = "sigma x_sigma loss noise_model"
