@@ -46,7 +46,7 @@ def run_demo(console: Console, picture: Path, report: Path) -> None:
 
 
 def _read() -> pd.DataFrame:
-    return pd.read_csv(io.BytesIO(demo_table()), float_precision="round_trip")
+    return pd.read_csv(io.BytesIO(demo_table()))
 
 
 def _draw(law: Law, table: pd.DataFrame, path: Path) -> None:

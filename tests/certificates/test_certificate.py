@@ -81,7 +81,7 @@ def test_a_table_and_a_figure(found):
 
 
 def test_the_page_shows_what_is_printed(capsys):
-    page = (Path(__file__).parents[2] / "docs" / "certificates.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "certificates.md").read_text()
     code = page.split("```python\n")[1].split("```")[0]
     shown = page.split("```text\n")[1].split("```")[0]
     exec(compile(code, "certificates.md", "exec"), {})

@@ -173,7 +173,7 @@ def test_no_file_is_written_twice(tmp_path):
 
 def test_exit_codes_are_those_of_the_help_and_the_docs():
     text = " ".join(run(app, ["--help"]).output.split())
-    page = (ROOT / "docs" / "commands.md").read_text()
+    page = (ROOT / "docs" / "guides" / "commands.md").read_text()
     for code, meaning in EXIT_CODES.items():
         assert f"{code} {meaning}" in text
         assert f"| {code} | {meaning} |" in page
@@ -187,12 +187,12 @@ def test_commands_share_their_words():
         for option in shared:
             text = found[option[2:]].annotation
             assert text == option[2:].capitalize(), f"{name} {option} has words of its own"
-    page = (ROOT / "docs" / "commands.md").read_text()
+    page = (ROOT / "docs" / "guides" / "commands.md").read_text()
     assert all(f"`ran {name.replace('_', '-')}`" in page for name in commands)
 
 
 def test_the_docs_have_every_option_on_laws():
-    page = (ROOT / "docs" / "commands.md").read_text()
+    page = (ROOT / "docs" / "guides" / "commands.md").read_text()
     commands = {c.callback.__name__: inspect.signature(c.callback) for c in app.registered_commands}
     for name in ("discover", "fit_law", "laws"):
         for option in set(commands[name].parameters) - {"path", "formula", "search"}:

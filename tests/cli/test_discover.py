@@ -219,12 +219,12 @@ def test_units_that_are_not_used(with_units, calls, tmp_path):
 
 
 def test_units_without_pint(with_units, calls, monkeypatch):
-    from rational_anova.discovery import dimensions
+    from rational_anova.discovery.dimensions import _headers
 
     def absent(header):
         raise ImportError("units need pint")
 
-    monkeypatch.setattr(dimensions, "units_in_header", absent)
+    monkeypatch.setattr(_headers, "units_in_header", absent)
     result = run(with_units, "--target", "P [bar]")
     assert result.exit_code == 0, result.output
     assert "to use these, install pint" in result.output

@@ -217,7 +217,8 @@ def _of_one(table: ReducedTable, search: Search, noise: float, depth: int) -> It
         yield "sums", lambda: summed(table, search.share(0.5), noise, _QUICK)
     elif depth == 0 and not definite(u):
         yield "sums", lambda: exact_sums(table, search.share(0.5), noise)
-    if clear and depth == 0 and (u > 0).all() and u.max() > _DECADE * u.min():
+    wide = bool((u > 0).all()) and u.max() > _DECADE * u.min()
+    if clear and depth == 0 and wide and "log" not in table.forbidden:
         yield "sums of logarithms", lambda: summed(logged(table), search.share(0.4), noise, _QUICK)
     if depth < DEEPEST:
         yield "links", lambda: hidden(table, search.share(0.5), depth)

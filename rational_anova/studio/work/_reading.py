@@ -118,7 +118,7 @@ def _from_spreadsheet(source: Path, path: Path) -> list[str]:
         raise ValueError(f"this is a damaged spreadsheet: {error}") from error
     if not used:
         raise ValueError("the spreadsheet is empty")
-    path.write_text(out.getvalue(), "utf-8")
+    write_whole(path, out.getvalue().encode())
     return (
         [f"The sheet {used!r} was read, and {', '.join(map(repr, others))} not."] if others else []
     )
