@@ -58,10 +58,21 @@ def interrupts(result: dict[str, Any]) -> Rows:
         ]  # fmt: skip
 
 
+def limits(result: dict[str, Any]) -> Rows:
+    """Seconds by columns, a column for each number of rows; the limit is 5 seconds."""
+    found = {(r["columns"], r["rows"]): r["seconds"] for r in result["rows"] if r["limit"] == 5}
+    sizes = sorted({rows for _, rows in found})
+    yield ["columns", *(f"{rows:,} rows" for rows in sizes)]
+    for columns in sorted({columns for columns, _ in found}):
+        cells = (found.get((columns, rows)) for rows in sizes)
+        yield [f"{columns:,}", *("" if cell is None else f"{cell:.1f} s" for cell in cells)]
+
+
 TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
     "hostile_fuzz": ("hostile_fuzz", fuzz),
     "hostile_kills": ("hostile_kills", kills),
     "hostile_places": ("hostile_places", places),
     "hostile_interrupts": ("hostile_interrupts", interrupts),
     "hostile_exports": ("hostile_exports", exports),
+    "discovery_limits": ("discovery_limits", limits),
 }

@@ -540,3 +540,10 @@ def test_a_link_is_a_step_of_the_route():
     (step,) = state.linked(LINKS["log y"]).route
     assert step == Linked("log y")
     assert step.text == "seen as log y"
+
+
+def test_monomials_of_many_variables_are_not_looked_for_among_all_powers():
+    from rational_anova.discovery.search._vocabulary import monomials, polynomial
+
+    assert len(polynomial(30, 2)) == 32 * 31 // 2  # of 3**30 products
+    assert len(monomials(np.full((5, 30), 2.0), 1)) == 61

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -50,9 +51,10 @@ def null_space(table: ReducedTable, links: Sequence[str] = tuple(LINKS)) -> Iter
 def _null_space(table: ReducedTable, link: Link, r: int, rows: Rows) -> Candidate | None:
     for total in range(1, 9):
         for low in range(total // 2 + 1):
-            P, Q = polynomial(r, total - low), polynomial(r, low)
-            if len(P) + len(Q) > min(NULL_SPACE_TERMS, len(table.y) // 3):
+            size_of_both = math.comb(r + total - low, r) + math.comb(r + low, r)
+            if size_of_both > min(NULL_SPACE_TERMS, len(table.y) // 3):
                 continue
+            P, Q = polynomial(r, total - low), polynomial(r, low)
             system = System(table, link, P, Q, 1.0, rows)
             if not system.usable or len(system.norms) < len(P) + len(Q):
                 return None
