@@ -72,7 +72,7 @@ lowest: $(READY)
 	rm -rf build/lowest && $(BIN)/python -m venv build/lowest
 	build/lowest/bin/python -m pip install --quiet --constraint constraints.txt \
 		--constraint tests/release/lowest.txt --editable . pytest hypothesis
-	OMP_NUM_THREADS=1 build/lowest/bin/python -m pytest -q -m "not slow" -p no:cacheprovider \
+	OMP_NUM_THREADS=1 build/lowest/bin/python -m pytest -q -m "not slow" -p no:cacheprovider -o filterwarnings=default \
 		tests/_core tests/symbols tests/tables tests/topology tests/units tests/proofs tests/discovery tests/tabular
 
 types: $(READY)
