@@ -37,6 +37,7 @@ class CellBounds:
     slopes: list[Interval]
     denominator: Interval
     steepest: Array  # (cells,): bound of the norm of the gradient
+    curvatures: dict[tuple[int, int], Interval]  # second derivatives; nothing is known at kinks
 
 
 Jet = dict[Index, Interval]
@@ -94,7 +95,8 @@ def bound(
     steepest = slopes[0].most[0]
     for slope in slopes[1:]:
         steepest = up(np.hypot(steepest, slope.most[0])) * (1 + 2.0**-50)
-    return CellBounds(value.known(), slopes, least.known(), steepest)
+    curvatures = {at: jet[key].known() for at, key in second.items()}
+    return CellBounds(value.known(), slopes, least.known(), steepest, curvatures)
 
 
 def polynomial(powers: tuple[Index, ...], rows: Array, centre: Array, radius: Array) -> Jet:
@@ -242,7 +244,7 @@ def branched(bank: Bank, unit: np.ndarray, low: Array, high: Array) -> CellBound
     steepest = plain.steepest.copy()
     most = np.max([part.steepest for part in parts], 0)
     steepest[through] = np.fmin(steepest[through], most)
-    return CellBounds(value, slopes, plain.denominator, steepest)
+    return CellBounds(value, slopes, plain.denominator, steepest, plain.curvatures)
 
 
 def _kinks(bank: Bank) -> list[bool]:

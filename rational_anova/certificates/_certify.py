@@ -20,6 +20,7 @@ from ._layers import check_plain  # with it come the steps of all networks
 from ._monotone import Witnesses, sample
 from ._pieces import cut, piece, product_of, run
 from ._units import UnitCertificate
+from .relaxation import Relaxation, relaxation
 
 _CERTIFIERS: dict[type, Callable[..., Certificate]] = {}
 
@@ -55,12 +56,13 @@ def certify(
     samples: int = 512,
     seed: int = 0,
     pieces: int = 8,
+    planes: bool = True,
 ) -> Certificate:
     """Prove bounds of a model on a box: Lipschitz constant, denominators, range, monotonicity.
 
-    Units, `RAN`, `DeepRAN`, `RANFFN`, `GatedRationalBlock` and `nn.Sequential` of these (and of
-    linear maps, layer norms and common activations) are known. They are certified as in evaluation,
-    as functions of real numbers with the exact values of their weights.
+    Units, `RAN`, `DeepRAN`, `RANFFN`, `GatedRationalBlock`, `MLP` and `nn.Sequential` of these (and
+    of linear maps, layer norms and common activations) are known. They are certified as in
+    evaluation, as functions of real numbers with the exact values of their weights.
 
     Args:
         model: a module, an object with a method `certificate_bounds(box)`, or one of a class that
@@ -74,7 +76,9 @@ def certify(
             witnesses against monotonicity.
         seed: of these points.
         pieces: into how many pieces the box of a network is cut at most, where the sign of a slope
-            is open.
+            is open, and then where the network is the steepest.
+        planes: whether networks are bounded by linear relaxation too, which is much closer; else by
+            intervals and products of norms alone.
 
     Returns:
         A `Certificate`.
@@ -97,7 +101,7 @@ def certify(
     check.integer(samples, "samples", 1)
     check.integer(pieces, "pieces", 1)
     options = {"tolerance": tolerance, "budget": budget, "samples": samples, "seed": seed,
-               "pieces": pieces}  # fmt: skip
+               "pieces": pieces, "planes": planes}  # fmt: skip
     for kind in type(model).__mro__:
         if kind in _CERTIFIERS:
             return _CERTIFIERS[kind](model, box, **options)
@@ -114,23 +118,32 @@ def certify(
         return _everywhere(model)
     whole = box_of(box, inputs_of(model))
     check_features(model, len(whole.low))
-    return _on_box(model, whole, Settings(tolerance, budget), pieces, samples, seed)
+    linear = None
+    if planes and not isinstance(model, RationalUnit):
+        linear = relaxation(model, len(whole.low))
+    return _on_box(model, whole, Settings(tolerance, budget), linear, pieces, samples, seed)
 
 
 def _on_box(
-    model: nn.Module, box: Interval, settings: Settings, pieces: int, samples: int, seed: int
+    model: nn.Module,
+    box: Interval,
+    settings: Settings,
+    planes: Relaxation | None,
+    pieces: int,
+    samples: int,
+    seed: int,
 ) -> Certificate:
     with np.errstate(all="ignore"):
-        whole = piece(model, box, settings)
+        whole, state = piece(model, box, settings, planes)
         met = sample(model, box, len(whole.range.low), samples, seed)
         largest = met.lipschitz
         seen = Witnesses(*whole.slopes.low.shape)
         seen.add(whole.centre, whole.at_centre)
         seen.search(met, lambda at: run(model, point(at), settings).jacobian.known(), whole.slopes)
-        units, layers = whole.state.units, whole.state.layers
+        units, layers = state.units, state.layers
         parts = [whole]
         if not isinstance(model, RationalUnit):  # the searches in units cut the box themselves
-            parts = cut(model, whole, settings, pieces, seen)
+            parts = cut(model, whole, settings, planes, pieces, seen)
         bounds, slopes = hull([one.range for one in parts]), hull([one.slopes for one in parts])
     if isinstance(model, RationalUnit):  # the searches met larger ones
         largest = max(largest, *(unit.attained for unit in units))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -33,10 +34,11 @@ class Layer:
 
 @dataclass(frozen=True)
 class Settings:
-    """How closely to look."""
+    """How closely to look, and what is known already of the inputs of units, by name."""
 
     tolerance: float
     budget: int | None
+    inputs: Mapping[str, Interval] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -103,10 +105,16 @@ class Applied:
     records: tuple[UnitCertificate, ...]
 
 
+def _inputs(state: LayerBounds, name: str) -> Interval:
+    """Return the box of the inputs of units, as narrow as it is known."""
+    known = state.settings.inputs.get(name)
+    return state.box if known is None else state.box.meet(known)
+
+
 def apply_1d(unit: Rational1d, state: LayerBounds, name: str, columns: Any = None) -> Applied:
     """Apply units to each element, or to those in `columns`."""
     rows = slice(None) if columns is None else np.asarray(columns)
-    box, jacobian = state.box[rows], state.jacobian[rows]
+    box, jacobian = _inputs(state, name)[rows], state.jacobian[rows]
     bank = bank_of(unit, unit.features // unit.units)
     wanted = Interval(box.low[:, None], box.high[:, None])
     found = bounded(bank, wanted, name, state.settings.tolerance, state.settings.budget)
@@ -118,9 +126,9 @@ def apply_1d(unit: Rational1d, state: LayerBounds, name: str, columns: Any = Non
 def apply_2d(unit: Rational2d, state: LayerBounds, name: str) -> Applied:
     """Apply pair units."""
     i, j = unit.pairs.cpu().numpy()
+    inner = _inputs(state, name)
     box = Interval(
-        np.stack([state.box.low[i], state.box.low[j]], 1),
-        np.stack([state.box.high[i], state.box.high[j]], 1),
+        np.stack([inner.low[i], inner.low[j]], 1), np.stack([inner.high[i], inner.high[j]], 1)
     )
     found = bounded(bank_of(unit), box, name, state.settings.tolerance, state.settings.budget)
     jacobian = scaled(state.jacobian[i], found.slopes[0]) + scaled(

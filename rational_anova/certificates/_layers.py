@@ -11,6 +11,7 @@ from torch import nn
 
 from .._core.types import Array
 from ..networks import (
+    MLP,
     RAN,
     RANFFN,
     DeepRAN,
@@ -118,6 +119,11 @@ def _sequential(module: nn.Sequential, state: LayerBounds, name: str) -> LayerBo
     return state
 
 
+@register_layer(MLP)
+def _mlp(module: MLP, state: LayerBounds, name: str) -> LayerBounds:
+    return walk(module.layers, state, f"{name}.layers" if name else "layers")
+
+
 @register_layer(nn.Identity, nn.Dropout)
 def _identity(module: nn.Module, state: LayerBounds, name: str) -> LayerBounds:
     return state  # dropout is what it is in evaluation: nothing
@@ -136,9 +142,9 @@ def _linear(module: nn.Linear, state: LayerBounds, name: str) -> LayerBounds:
 
 @register_layer(nn.ReLU, nn.GELU, nn.SiLU, nn.Tanh)
 def _activation(module: nn.Module, state: LayerBounds, name: str) -> LayerBounds:
-    if getattr(module, "approximate", "none") != "none":
-        raise TypeError(f"{name}: only GELU(approximate='none') can be certified, got {module}")
-    value, slope, _ = BASE[type(module).__name__.lower()]
+    kind = type(module).__name__.lower()
+    exact = getattr(module, "approximate", "none") == "none"
+    value, slope, _ = BASE[kind if exact else "gelu_tanh"]
     steep = slope(state.box)
     most = float(steep.most.max())
     jacobian = scaled(state.jacobian, steep)
