@@ -18,3 +18,7 @@ from ._monotone import Witnesses as Witnesses
 from ._theorem import Theorem as Theorem
 from ._units import PoleError as PoleError
 from ._units import UnitCertificate as UnitCertificate
+from .verification import PropertyError as PropertyError
+from .verification import Unsupported as Unsupported
+from .verification import Verdict as Verdict
+from .verification import verify as verify

@@ -15,6 +15,7 @@ from .. import __version__
 from ._certify import certify
 from ._console import EXIT_CODES, Commands, console, in_table
 from ._fit import fit
+from ._kernels import kernels
 from ._options import check_outputs, check_picture
 from ._predict import predict
 from ._studio import studio
@@ -57,6 +58,7 @@ app.command()(fit_law)
 app.command()(laws)
 app.command()(predict)
 app.command()(studio)
+app.add_typer(kernels, name="kernels", no_args_is_help=True)
 
 
 @app.command()

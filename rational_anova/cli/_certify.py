@@ -1,4 +1,4 @@
-"""`ran certify`: a saved model or law and a box to what is proved about it there."""
+"""`ran certify`: a model or law and a box, or a network in ONNX and a property, to proofs."""
 
 from __future__ import annotations
 
@@ -21,9 +21,16 @@ def certify(
     path: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="A model written by save(), or a law by ran discover --json."
+            metavar="FILE",
+            help="A model written by save(), a law by ran discover --json, or a network in ONNX.",
         ),
     ],
+    prop: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="PROPERTY", help="For a network in ONNX: what must not happen, in VNN-LIB."
+        ),
+    ] = None,
     box: Annotated[
         list[str] | None,
         typer.Option(help="low,high for all inputs; or x=0:1,y=-2:3 by name. Repeatable."),
@@ -42,16 +49,24 @@ def certify(
     pieces: Annotated[
         int, typer.Option(min=1, help="Pieces of the box where the sign of a slope is open.")
     ] = 8,
+    seconds: Annotated[
+        float, typer.Option(min=0.001, help="How long to look for the answer to a property.")
+    ] = 60.0,
     quiet: Quiet = False,
 ) -> None:
     """Prove bounds on a box: Lipschitz constant, denominators, outputs, and who rises with whom.
 
     Without a box, a law is certified on that of its data. A pole in the box ends it with code 3.
+    With a property, the answer is `unsat` (proved: it never happens), `sat` with a point where it
+    does, or `unknown`; the last two end it with code 3.
     """
     from .._core.files import write_figure
     from ..certificates import PoleError
     from ..certificates import certify as prove
 
+    if prop is not None or path.suffix == ".onnx":
+        _verify(path, prop, out, seconds, quiet)
+        return
     check_outputs(out, plot, inputs=[path, table])
     check_picture(plot)
     model = _read(path)
@@ -72,6 +87,24 @@ def certify(
     for kind, file in (("certificate", out), ("plot", plot)):
         if file is not None:
             say(shown, f"{kind}: {file}")
+
+
+def _verify(path: Path, prop: Path | None, out: Path | None, seconds: float, quiet: bool) -> None:
+    from .._core.files import write_whole
+    from ..certificates import verify
+
+    if prop is None:
+        raise ValueError(
+            f"{path} is a network in ONNX: give a property in VNN-LIB too, as in ran certify "
+            f"{path} property.vnnlib"
+        )
+    check_outputs(out, inputs=[path, prop])
+    found = verify(path, prop, seconds=seconds)
+    if out is not None:
+        write_whole(out, f"{found.text()}\n".encode())
+    say(console(quiet), found.text())
+    if found.answer != "unsat":
+        raise typer.Exit(NOTHING)
 
 
 def _chosen(

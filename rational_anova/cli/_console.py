@@ -27,7 +27,7 @@ EXIT_CODES = {
     0: "done",
     FAULT: "a fault of the program",
     BAD_INPUT: "bad options, files or data",
-    NOTHING: "no law found, or a pole in the box",
+    NOTHING: "no law found, a pole in the box, or a property that is not excluded",
     INTERRUPTED: "interrupted",
 }
 # What the library raises for values and files that it cannot take; the message has the way out.

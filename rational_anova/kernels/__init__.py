@@ -4,6 +4,8 @@ Users switch nothing on. `info()` says what runs and why; `RAN_KERNELS=off|torch
 `using(...)` for a part of a program, chooses otherwise.
 """
 
+from ._ahead import Built as Built
+from ._ahead import build as build
 from ._build import Unavailable as Unavailable
 from ._pick import asked as asked
 from ._pick import attempt as attempt

@@ -143,7 +143,12 @@ def _compile(
             found = _find(folder, stem)
             if found is not None:
                 return found
-            logging.getLogger(__name__).info("building %s", stem)
+            # A warning, so that a first call that takes seconds does not do so in silence.
+            logging.getLogger(__name__).warning(
+                "building C kernels of rational units%s, once for this machine, which takes some "
+                "seconds; `ran kernels build` does it ahead (%s)",
+                f" for one form ({_told(definitions)})" if len(definitions) > 1 else "", stem,
+            )  # fmt: skip
             flags = [*FLAGS, *options, *definitions]
             report = _run([*compiler, *flags, str(SOURCE / "rational.c"), "-o", name, "-lm"])
             if not report:
@@ -154,6 +159,10 @@ def _compile(
         raise Unavailable(f"{' '.join(compiler)} cannot build the kernels in {folder}: {report}")
     finally:
         Path(name).unlink(missing_ok=True)
+
+
+def _told(definitions: list[str]) -> str:
+    return next((one[2:] for one in definitions if one.startswith("-DFORM=")), "RAN_CFLAGS")
 
 
 def _run(command: list[str]) -> str:

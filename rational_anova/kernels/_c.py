@@ -290,6 +290,11 @@ def _packed(spec: Spec, heads: int, gated: bool) -> _Packed:
     return kept[heads, gated]
 
 
+def definitions(spec: Spec, heads: int, gated: bool) -> tuple[str, ...]:
+    """Return a form of unit as definitions for the compiler."""
+    return _packed(spec, heads, gated).form
+
+
 def _pack(spec: Spec, heads: int, gated: bool) -> _Packed:
     numbers = _layout(spec.numerator, 0)
     done = 0
