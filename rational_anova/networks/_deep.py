@@ -33,6 +33,7 @@ class MessageBlock(nn.Module):
 
     Args:
         topology: nodes and pairs.
+        init: `base`, or `paper` for the paper's start; see `Rational1d`.
         unit: makes the node-wise unit from the number of nodes.
         pair: makes the pair unit from the topology.
         device: of the parameters.
@@ -123,9 +124,12 @@ class DeepRAN(nn.Module):
         base: base of the node-wise units.
         pair_base: base of the pair units.
         gate: start of the unit gates, as in `Rational1d`.
+        init: `base`, or `paper` for the paper's start; see `Rational1d`.
         unit: makes the node-wise units instead: a function from the number of nodes to a module,
             for instance `lambda nodes: torch.nn.ReLU()`. Such a network cannot be saved by `save`.
         eps: added to the denominators; None means the default of the denominator.
+        constant: whether the polynomials in the denominators have constant terms, as in
+            `Rational1d`.
         noise: standard deviation of noise on the coefficients at the start.
         device: of the parameters.
         dtype: of the parameters.
@@ -154,8 +158,10 @@ class DeepRAN(nn.Module):
         base: str = "identity",
         pair_base: str = "zero",
         gate: float | str | None = "auto",
+        init: str = "base",
         unit: Callable[[int], nn.Module] | None = None,
         eps: float | None = None,
+        constant: bool = False,
         noise: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -171,6 +177,8 @@ class DeepRAN(nn.Module):
             "heads": heads,
             "gate": gate,
             "eps": eps,
+            "constant": constant,
+            "init": check.choice(init, ("base", "paper"), "init"),
             "noise": noise,
             **options,
         }
@@ -271,6 +279,8 @@ class GatedRationalBlock(nn.Module):
         gate: start of the block's gate; None for no gate, h -> phi(W h).
         heads: number of quotients in phi.
         eps: added to the denominators; None means the default of the denominator.
+        constant: whether the polynomials in the denominators have constant terms, as in
+            `Rational1d`.
         noise: standard deviation of noise on the coefficients of phi at the start.
         device: of the parameters.
         dtype: of the parameters.
@@ -292,6 +302,7 @@ class GatedRationalBlock(nn.Module):
         gate: float | None = _GATE,
         heads: int = 1,
         eps: float | None = None,
+        constant: bool = False,
         noise: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -307,6 +318,7 @@ class GatedRationalBlock(nn.Module):
             heads=heads,
             gate=None,
             eps=eps,
+            constant=constant,
             noise=noise,
             device=device,
             dtype=dtype,

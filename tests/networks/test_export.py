@@ -18,7 +18,7 @@ from rational_anova import functional as F
 from rational_anova import kernels
 from rational_anova.functional import BASES, DENOMINATORS
 from rational_anova.units import RationalUnit
-from tests.conftest import FEATURES, make, scramble
+from tests.conftest import FEATURES, KINDS, make, scramble
 
 pytestmark = [
     # Inductor and the tracer load parts of torch that torch itself calls old.
@@ -559,7 +559,7 @@ class Bank(nn.Module):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", DENOMINATORS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_onnx_units(kind, to_onnx):
     bank = Bank(kind).eval()
     run = to_onnx(bank, torch.randn(4, FEATURES))
