@@ -2,7 +2,8 @@
 
 A 200 x 200 grid on [-4, 4]^2; the error is the MSE on that grid, as in the paper, so nothing here
 measures generalisation. Everything runs in float64 on one thread. Of each baseline the best of its
-optimisers is what the table compares with.
+optimisers is what the table compares with. "Constant" is one in q, as the paper's appendix has it;
+72 parameters are `preset("lorentzian-72")`.
 
 python -m experiments.lorentzian [--smoke]
 """
@@ -26,6 +27,8 @@ from experiments import peers
 from experiments.results import FIGURES, Log
 
 PAIR = "RAN softplus, pair only"
+# Two heads of a cubic with a constant in q: 2 x 2 (4 + 4) + 2 (10 + 10) parameters.
+SHAPE_72: dict[str, Any] = {"degrees": (3, 3), "pair_degree": 3, "heads": 2, "constant": True}
 
 
 def grid(points: int) -> tuple[Tensor, Tensor]:
@@ -44,6 +47,15 @@ def rans() -> dict[str, dict[str, Any]]:
         PAIR: {
             **plain, "denominator": "softplus", "heads": 4,
             "topology": ra.Topology.of([(0, 1)], mains=[]),
+        },
+        "RAN softplus, constant": {**plain, "denominator": "softplus", "constant": True},
+        f"{PAIR}, constant": {
+            **plain, "denominator": "softplus", "constant": True,
+            "topology": ra.Topology.of([(0, 1)], mains=[]),
+        },
+        "RAN softplus, constant, 72": {**plain, **SHAPE_72, "denominator": "softplus"},
+        "RAN |q| + 1e-6, constant, 72": {
+            **plain, **SHAPE_72, "denominator": "abs", "eps": 1e-6 - 1,
         },
         "RAN sos": {**plain, "denominator": "sos"},
         "RAN polynomial": {**plain, "denominator": "polynomial"},
