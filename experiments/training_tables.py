@@ -93,10 +93,10 @@ def sharpened(result: Result) -> Rows:
         if depth is None:
             continue
         tests = {row["rate"]: row["test"] for row in rows}
+        cells = (f"{tests[float(r)]:.1e}" if float(r) in tests else "not run" for r in rates)
         yield [
-            family, str(depth), str(width), f"{rows[0]['parameters']:,}",
-            *(f"{tests[float(rate)]:.1e}" for rate in rates),
-            SHARPENED_PAPER[family, depth, width],
+            family, str(depth), str(width), f"{rows[0]['parameters']:,}", *cells,
+            SHARPENED_PAPER[family.partition(",")[0], depth, width],
         ]  # fmt: skip
 
 
