@@ -7,8 +7,8 @@ Constant in q x denominator x start x rate of the units, everything else equal, 
   variance;
 - images: 10,000 images of Fashion-MNIST, `DeepRAN` of two blocks on the pixels with 780 pairs of
   neighbours, five epochs at 2e-3; percent wrong of 2,000 others;
-- stack: 50 gated blocks of 16 features on sin(2 x_(i+1)) + x_i/2, 250 steps at three rates; mean square
-  error of other rows, over their variance; one where it is more, or not finite.
+- stack: 50 gated blocks of 16 features on sin(2 x_(i+1)) + x_i/2, 250 steps at three rates; mean
+  square error of other rows, over their variance; one where it is more, or not finite.
 
 The test sets are not looked at. Results: experiments/results/panel_defaults.csv, resumable.
 
