@@ -50,7 +50,8 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "RAN": {
         "The structure": "in_features out_features topology readout",
-        "The units": "degrees pair_degree heads denominator base pair_base gate eps constant init noise",
+        "The units": "degrees pair_degree heads denominator base pair_base gate eps constant",
+        "The start": "init noise",
         "The rest": "observed device dtype",
     },
 }
