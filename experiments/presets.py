@@ -22,6 +22,7 @@ python -m experiments.presets [--smoke] [--only ...]
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -166,8 +167,9 @@ def runs(seeds: int) -> Iterator[tuple[Row, Callable[..., Found]]]:
         for table in tables_data.TABLES:
             for constant in (False, True):
                 yield key("tabular", table, constant, seed=seed), tabular
-            yield key("tabular", table, model="RANRegressor", seed=seed), tabular
     yield key("cifar10", "CIFAR-10"), cifar10
+    for seed, table in itertools.product(range(seeds), tables_data.TABLES):
+        yield key("tabular", table, model="RANRegressor", seed=seed), tabular
 
 
 def do(key: Row, work: Callable[..., Found], smoke: bool) -> Row:

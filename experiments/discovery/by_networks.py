@@ -30,7 +30,7 @@ from experiments.table import Table as Results
 
 ROWS = 1000
 MODELS = ("RAN softplus, constant", "RAN sos", "MLP", "KAN (pykan)")
-LM_STEPS, MLP_STEPS, KAN_STEPS, KAN_SECONDS = 100, 40, 30, 30.0
+LM_STEPS, MLP_STEPS, KAN_STEPS, KAN_SECONDS = 60, 15, 20, 60.0
 
 
 def data(
