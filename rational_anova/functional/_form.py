@@ -2,8 +2,9 @@
 
     r(x) = b(x) + gate * (sum over heads of p(x)/d(x) - b(x)),    d = 1 + eps + sum of psi(q(x))
 
-(paper Eq. 4-6). Everything that evaluates a unit goes through `Form`: the autograd function, the
-initialisers and the tests of every faster path. Coefficients carry heads first: (heads, k, ...).
+(paper Eq. 4-6). q has a constant term where the form says so. Everything that evaluates a unit goes
+through `Form`: the autograd function, the initialisers and the tests of every faster path.
+Coefficients carry heads first: (heads, k, ...).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .._core import checks as check
 from ..kernels import Spec
 from . import _polynomial as polynomial
 from ._bases import BASES, Base
@@ -27,7 +29,7 @@ from ._polynomial import Powers
 class Form:
     """What a unit computes, apart from its coefficients: powers, denominator, base and eps.
 
-    `degrees` are the two numbers that the powers were made from.
+    `degrees` and `constant`, whether q has a constant term, are what the powers were made from.
     """
 
     numerator: Powers
@@ -36,27 +38,43 @@ class Form:
     base: Base
     eps: float
     degrees: tuple[int, int]
+    constant: bool = False
+
+    @staticmethod
+    def checked_eps(eps: object) -> float | None:
+        """Return eps if denominators stay positive with it: 1 + eps is what psi is added to."""
+        if eps is None:
+            return None
+        if check.real(eps, "eps") <= -1:
+            raise ValueError(f"eps must be above -1, or denominators may vanish, got {eps}")
+        return float(eps)  # type: ignore[arg-type]
 
     @staticmethod
     @functools.lru_cache(maxsize=256)
     def make(
-        variables: int, degrees: tuple[int, int], kind: str, base: str, eps: float | None
+        variables: int,
+        degrees: tuple[int, int],
+        kind: str,
+        base: str,
+        eps: float | None,
+        constant: bool = False,
     ) -> Form:
         """Lay out a unit of `variables` inputs with polynomials of the given degrees."""
         entry = DENOMINATORS[kind]
         return Form(
             polynomial.monomials(variables, degrees[0]),
-            entry.layout(variables, degrees[1]),
+            entry.layout(variables, degrees[1], constant),
             entry,
             BASES[base],
             entry.eps if eps is None else float(eps),
             degrees,
+            constant,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Made again rather than copied: with a form goes what kernels have built for it.
         names = self.kind.name, self.base.name
-        return Form.make, (self.variables, self.degrees, *names, self.eps)
+        return Form.make, (self.variables, self.degrees, *names, self.eps, self.constant)
 
     @functools.cached_property
     def spec(self) -> Spec:
@@ -68,7 +86,8 @@ class Form:
         """Return the form with another base."""
         if base == self.base.name:
             return self
-        return Form.make(self.variables, self.degrees, self.kind.name, base, self.eps)
+        kind, eps = self.kind.name, self.eps
+        return Form.make(self.variables, self.degrees, kind, base, eps, self.constant)
 
     @property
     def variables(self) -> int:

@@ -22,9 +22,9 @@ def operator(
     dim: int,
 ) -> Tensor:
     """Call the operator; arguments as in `apply`."""
-    numbers = (form.variables, *form.degrees, form.kind.name, form.base.name, form.eps, dim)
+    numbers = (form.variables, *form.degrees, form.kind.name, form.base.name, form.eps)
     result: Tensor = torch.ops.rational_anova.value(
-        x, numerator, denominator, gate, pairs, *numbers
+        x, numerator, denominator, gate, pairs, *numbers, form.constant, dim
     )
     return result
 
@@ -42,9 +42,10 @@ def _value(
     kind: str,
     base: str,
     eps: float,
+    constant: bool,
     dim: int,
 ) -> Tensor:
-    form = Form.make(variables, (above, below), kind, base, eps)
+    form = Form.make(variables, (above, below), kind, base, eps, constant)
     if pairs is not None:  # a compiled graph has not looked at their values
         check_pairs(pairs, x.shape[-1])
     # What the compiler is told of strides is that there are none.
@@ -77,10 +78,11 @@ def _slopes(
     kind: str,
     base: str,
     eps: float,
+    constant: bool,
     dim: int,
     inputs: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    form = Form.make(variables, (above, below), kind, base, eps)
+    form = Form.make(variables, (above, below), kind, base, eps, constant)
     if pairs is not None:
         check_pairs(pairs, x.shape[-1])
     with torch.no_grad():
@@ -122,7 +124,7 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     needs = ctx.needs_input_grad
     wanted = (along, tops, bottoms, gates)
     parts = (part if need else None for part, need in zip(wanted, needs[:4], strict=True))
-    return (*parts, *[None] * 8)
+    return (*parts, *[None] * 9)
 
 
 _value.register_autograd(_backward, setup_context=_keep)

@@ -73,6 +73,7 @@ class RANFFN(_FeedForward):
         bias: whether both linear maps have one.
         dropout: rate of dropout behind the units.
         init: as in `Rational1d`.
+        constant: as in `Rational1d`.
         noise: standard deviation of noise on the coefficients at the start.
         device: of the parameters.
         dtype: of the parameters.
@@ -100,6 +101,7 @@ class RANFFN(_FeedForward):
         bias: bool = True,
         dropout: float = 0.0,
         init: Any = "base",
+        constant: bool = False,
         noise: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -110,6 +112,7 @@ class RANFFN(_FeedForward):
             "base": base,
             "groups": groups,
             "init": init,
+            "constant": constant,
             "noise": noise,
         }
         options = {"device": device, "dtype": dtype}
@@ -135,6 +138,7 @@ class RANFFNPlus(_FeedForward):
         bias: whether both linear maps have one.
         dropout: rate of dropout behind the units.
         init: as in `Rational1d`.
+        constant: as in `Rational1d`.
         noise: standard deviation of noise on the coefficients at the start.
         device: of the parameters.
         dtype: of the parameters.
@@ -162,11 +166,12 @@ class RANFFNPlus(_FeedForward):
         bias: bool = True,
         dropout: float = 0.0,
         init: Any = "base",
+        constant: bool = False,
         noise: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        shared = {"denominator": denominator, "noise": noise}
+        shared = {"denominator": denominator, "constant": constant, "noise": noise}
         unit = {"degrees": degrees, "base": base, "groups": groups, "init": init, **shared}
         pair = {"degree": pair_degree, **shared}
         options = {"device": device, "dtype": dtype}

@@ -46,6 +46,7 @@ class RationalUnit(nn.Module, abc.ABC):
         heads: int,
         gate: float | str | None,
         eps: float | None,
+        constant: bool,
         init: Init,
         init_range: tuple[float, float],
         noise: float,
@@ -55,20 +56,19 @@ class RationalUnit(nn.Module, abc.ABC):
         super().__init__()
         check.choice(denominator, DENOMINATORS, "denominator")
         check.choice(base, BASES, "base")
-        if eps is not None:
-            check.nonnegative(eps, "eps")
         if isinstance(gate, str):
             check.choice(gate, ("auto",), "gate (a number, None, or a name)")
         elif gate is not None:
             check.real(gate, "gate")
         if not callable(init):
-            check.choice(init, ("base", *BASES), "init (a function, or a name)")
+            check.choice(init, ("base", "paper", *BASES), "init (a function, or a name)")
         if dtype is not None and not dtype.is_floating_point:
             raise TypeError(f"dtype must be a real floating-point dtype, got {dtype}")
         self.heads = check.integer(heads, "heads", 1)
         self.units = units
         self.degrees = degrees
-        self.form = Form.make(variables, degrees, denominator, base, eps)
+        given = check.boolean(constant, "constant")
+        self.form = Form.make(variables, degrees, denominator, base, Form.checked_eps(eps), given)
         with torch.device("cpu"):  # whatever the default device is
             self._first = start(self.form, init, gate, check.interval(init_range, "init_range"))
         self.init_error: FitError | None = self._first.error
@@ -126,8 +126,8 @@ class RationalUnit(nn.Module, abc.ABC):
             x: data as for `forward`.
 
         Returns:
-            (units,): for every kind but `polynomial` this is at least 1; there, a number at or
-            below 0 says that the unit has crossed a pole.
+            (units,): for every kind but `polynomial` this is at least 1 + eps; there, a number at
+            or below 0 says that the unit has crossed a pole.
         """
         with torch.no_grad():
             check.floating(x)
@@ -228,4 +228,6 @@ class RationalUnit(nn.Module, abc.ABC):
             words.append("gate=None")
         if self.eps != self.form.kind.eps:
             words.append(f"eps={self.eps:g}")
+        if self.form.constant:
+            words.append("constant=True")
         return ", ".join(words)
