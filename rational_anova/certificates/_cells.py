@@ -90,7 +90,7 @@ def bound(
 
 
 def _beyond(bank: Bank, unit: np.ndarray, low: Array, high: Array, end: float) -> CellBounds:
-    """Bound units on the parts of boxes beyond an end of the range, where they go on as the base."""
+    """Bound units on the parts of boxes beyond an end of their reach."""
     keep = np.maximum if end > 0 else np.minimum
     low, high = keep(low, end), keep(high, end)
     centre, _ = around(low, high)
@@ -104,7 +104,7 @@ def _beyond(bank: Bank, unit: np.ndarray, low: Array, high: Array, end: float) -
 
 
 def _joined(one: CellBounds, other: CellBounds, there: np.ndarray, alone: np.ndarray) -> CellBounds:
-    """Join bounds of parts of cells: of both parts `there`, of the other `alone`, else of the one."""
+    """Join bounds: of both where `there`, of the other where `alone`, else of the one."""
 
     def join(a: Interval, b: Interval) -> Interval:
         both = hull([a[0], b[0]])

@@ -52,7 +52,8 @@ def theorem(bank: Bank, low: Array, high: Array) -> list[Theorem]:
     """Return the theorem's bound of each unit on boxes low to high, (units, variables)."""
     # NOTE[DIFF] The paper has softplus in one variable without gate. Other denominators bring the
     # slope of psi (2 |q| for squares) and, for `polynomial`, the least denominator; in two
-    # variables S_1 is the sum over both partial derivatives. Units with a reach are the base beyond.
+    # variables S_1 is the sum over both partial derivatives. Beyond their reach units have the
+    # slope of the base.
     most = np.maximum(np.abs(low), np.abs(high))  # (units, variables)
     reach = most if bank.form.reach is None else np.minimum(most, bank.form.reach)
     s0, s1 = _monomials(bank.form.numerator, reach), _slopes(bank.form.numerator, reach)

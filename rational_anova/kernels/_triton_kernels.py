@@ -288,7 +288,8 @@ def _head(
 def forward_kernel(
     rows, result, numerator, denominator, gate, pairs, samples, units, inner, features,
     P: tl.constexpr, Q: tl.constexpr, KIND: tl.constexpr, BASE: tl.constexpr, EPS: tl.constexpr,
-    REACH: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr, TOPS: tl.constexpr, BOTTOMS: tl.constexpr, HEADS: tl.constexpr,
+    REACH: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
+    TOPS: tl.constexpr, BOTTOMS: tl.constexpr, HEADS: tl.constexpr,
     WIDE: tl.constexpr, ALONG: tl.constexpr, ACROSS: tl.constexpr,
 ):  # fmt: skip
     """Write r."""
@@ -326,7 +327,8 @@ def backward_kernel(
     rows, grads, d_rows, sums, numerator, denominator, gate, pairs,
     samples, units, inner, features,
     P: tl.constexpr, Q: tl.constexpr, KIND: tl.constexpr, BASE: tl.constexpr, EPS: tl.constexpr,
-    REACH: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr, TOPS: tl.constexpr, BOTTOMS: tl.constexpr, HEADS: tl.constexpr,
+    REACH: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
+    TOPS: tl.constexpr, BOTTOMS: tl.constexpr, HEADS: tl.constexpr,
     WIDE: tl.constexpr, ALONG: tl.constexpr, ACROSS: tl.constexpr,
 ):  # fmt: skip
     """Write the sums of each tile and, for units of one input, its gradient if `d_rows` is given.
@@ -383,7 +385,8 @@ def pairs_kernel(
     samples, units, features,
     P: tl.constexpr, Q: tl.constexpr, P_SWAPPED: tl.constexpr, Q_SWAPPED: tl.constexpr,
     KIND: tl.constexpr, BASE: tl.constexpr, EPS: tl.constexpr,
-    REACH: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr, TOPS: tl.constexpr, BOTTOMS: tl.constexpr, HEADS: tl.constexpr,
+    REACH: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
+    TOPS: tl.constexpr, BOTTOMS: tl.constexpr, HEADS: tl.constexpr,
     WIDE: tl.constexpr, ALONG: tl.constexpr, ACROSS: tl.constexpr,
 ):  # fmt: skip
     """Write the gradient of the inputs of pairs, on tiles of samples x features.

@@ -40,7 +40,6 @@ def expression(
     gate: float | None,
 ) -> sympy.Expr:
     """Return r as a sympy expression of its inputs; coefficients that are zero are left out."""
-    import sympy
 
     if form.reach is not None:
         return _in_pieces(form, inputs[0], numerator, denominator, gate)

@@ -50,8 +50,9 @@ class Rational1d(RationalUnit):
         init: `base` (r = b exactly), `identity` (r = x to rounding), `paper` (p = x, q = 0, gate 0:
             r = b exactly, and the gate learns first), the name of a base, or a function of a
             float64 tensor: then p/d is fitted to it over `init_range`.
-        init_range: (low, high) of that fit; None is (-reach, reach), or (-8, 8). Its error is `unit.init_error`: RMSE and maximum on
-            the range, and the largest error relative to 1 + |x| out to ten times the range.
+        init_range: (low, high) of that fit; None is (-reach, reach), or (-8, 8). Its error is
+            `unit.init_error`: RMSE and maximum on the range, and the largest error relative to
+            1 + |x| out to ten times the range.
         noise: standard deviation of noise added to all coefficients of p and q.
         dim: the feature axis, for instance 1 for images (N, C, H, W).
         device: of the parameters.
