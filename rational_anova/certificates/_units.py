@@ -118,6 +118,8 @@ def _without_poles(bank: Bank, box: Interval, name: str) -> Bank:
     """Prove that polynomial denominators are positive, and take the bound over."""
     if bank.form.kind.minimum > 0:
         return bank
+    if bank.form.reach is not None:
+        box = box.clipped(-bank.form.reach, bank.form.reach)
     if not np.isfinite(box.low + box.high).all():
         raise ValueError(
             f"the inputs of {name} have no finite bounds, so its denominators may have poles there "

@@ -2,7 +2,12 @@
 
     r(x) = b(x) + gate * (sum over heads of p(x)/d(x) - b(x)),    d = 1 + eps + sum of psi(q(x))
 
-(paper Eq. 4-6). q has a constant term where the form says so. Everything that evaluates a unit goes
+(paper Eq. 4-6). q has a constant term where the form says so. With a `reach` R the quotient is held
+outside of [-R, R] and goes on as the base does, c being the point of the range next to x:
+
+    p(c)/d(c) + b(x) - b(c)    in place of    p(x)/d(x)
+
+so that no coefficient can make tails steeper than the base's. Everything that evaluates a unit goes
 through `Form`: the autograd function, the initialisers and the tests of every faster path.
 Coefficients carry heads first: (heads, k, ...).
 """
@@ -27,9 +32,10 @@ from ._polynomial import Powers
 
 @dataclass(frozen=True)
 class Form:
-    """What a unit computes, apart from its coefficients: powers, denominator, base and eps.
+    """What a unit computes, apart from its coefficients: powers, denominator, base, eps and reach.
 
     `degrees` and `constant`, whether q has a constant term, are what the powers were made from.
+    Units of two variables have no reach.
     """
 
     numerator: Powers
@@ -39,6 +45,7 @@ class Form:
     eps: float
     degrees: tuple[int, int]
     constant: bool = False
+    reach: float | None = None
 
     @staticmethod
     def checked_eps(eps: object) -> float | None:
@@ -50,6 +57,15 @@ class Form:
         return float(eps)  # type: ignore[arg-type]
 
     @staticmethod
+    def checked_reach(reach: object) -> float | None:
+        """Return a reach that is a range."""
+        if reach is None:
+            return None
+        if not 0 < check.real(reach, "reach") < float("inf"):
+            raise ValueError(f"reach must be above 0, or None for no end, got {reach}")
+        return float(reach)  # type: ignore[arg-type]
+
+    @staticmethod
     @functools.lru_cache(maxsize=256)
     def make(
         variables: int,
@@ -58,6 +74,7 @@ class Form:
         base: str,
         eps: float | None,
         constant: bool = False,
+        reach: float | None = None,
     ) -> Form:
         """Lay out a unit of `variables` inputs with polynomials of the given degrees."""
         entry = DENOMINATORS[kind]
@@ -69,25 +86,33 @@ class Form:
             entry.eps if eps is None else float(eps),
             degrees,
             constant,
+            reach,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Made again rather than copied: with a form goes what kernels have built for it.
         names = self.kind.name, self.base.name
-        return Form.make, (self.variables, self.degrees, *names, self.eps, self.constant)
+        rest = self.eps, self.constant, self.reach
+        return Form.make, (self.variables, self.degrees, *names, *rest)
 
     @functools.cached_property
     def spec(self) -> Spec:
         """What a kernel must compute."""
         names = self.kind.name, self.base.name
-        return Spec(self.variables, self.numerator, self.denominator, *names, self.eps)
+        powers = self.numerator, self.denominator
+        ends = (0.0, 0.0)
+        if self.reach is not None:
+            low, high = torch.tensor([-self.reach, self.reach], dtype=torch.float64, device="cpu")
+            ends = float(self.base.value(low)), float(self.base.value(high))
+        return Spec(self.variables, *powers, *names, self.eps, self.reach, ends)
 
     def with_base(self, base: str) -> Form:
         """Return the form with another base."""
         if base == self.base.name:
             return self
         kind, eps = self.kind.name, self.eps
-        return Form.make(self.variables, self.degrees, kind, base, eps, self.constant)
+        rest = self.constant, self.reach
+        return Form.make(self.variables, self.degrees, kind, base, eps, *rest)
 
     @property
     def variables(self) -> int:
@@ -121,17 +146,25 @@ class Form:
         gate: Tensor | None,  # (units, 1)
     ) -> Tensor:
         """Return r at the variables."""
-        ratios = []
+        held, ratios = self.held(variables), []
         for top, bottom in zip(numerator, denominator, strict=True):
-            p = polynomial.evaluate(top.unbind(0), self.numerator, variables)
-            ratios.append(p / self.denominators(variables, bottom)[0])
+            p = polynomial.evaluate(top.unbind(0), self.numerator, held)
+            ratios.append(p / self.denominators(held, bottom)[0])
         ratio = total(ratios).expand_as(variables[0])
+        if self.reach is not None and not self.base.is_zero:
+            ratio = ratio + (self.base.value(variables[0]) - self.base.value(held[0]))
         if gate is None:
             return ratio
         if self.base.is_zero:
             return gate * ratio
         # lerp gives the base exactly at gate 0 and the ratio exactly at gate 1.
         return torch.lerp(self.base.value(self.mean(variables)), ratio, gate)
+
+    def held(self, variables: Sequence[Tensor]) -> Sequence[Tensor]:
+        """Return the points at which the quotient is taken."""
+        if self.reach is None:
+            return variables
+        return [x.clamp(-self.reach, self.reach) for x in variables]
 
     def mean(self, variables: Sequence[Tensor]) -> Tensor:
         """Return the mean of the inputs, on which the base acts."""

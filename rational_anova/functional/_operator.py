@@ -22,9 +22,10 @@ def operator(
     dim: int,
 ) -> Tensor:
     """Call the operator; arguments as in `apply`."""
-    numbers = (form.variables, *form.degrees, form.kind.name, form.base.name, form.eps)
+    names = form.kind.name, form.base.name
+    numbers = (form.variables, *form.degrees, *names, form.eps, form.constant, form.reach)
     result: Tensor = torch.ops.rational_anova.value(
-        x, numerator, denominator, gate, pairs, *numbers, form.constant, dim
+        x, numerator, denominator, gate, pairs, *numbers, dim
     )
     return result
 
@@ -43,9 +44,10 @@ def _value(
     base: str,
     eps: float,
     constant: bool,
+    reach: float | None,
     dim: int,
 ) -> Tensor:
-    form = Form.make(variables, (above, below), kind, base, eps, constant)
+    form = Form.make(variables, (above, below), kind, base, eps, constant, reach)
     if pairs is not None:  # a compiled graph has not looked at their values
         check_pairs(pairs, x.shape[-1])
     # What the compiler is told of strides is that there are none.
@@ -79,10 +81,11 @@ def _slopes(
     base: str,
     eps: float,
     constant: bool,
+    reach: float | None,
     dim: int,
     inputs: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    form = Form.make(variables, (above, below), kind, base, eps, constant)
+    form = Form.make(variables, (above, below), kind, base, eps, constant, reach)
     if pairs is not None:
         check_pairs(pairs, x.shape[-1])
     with torch.no_grad():
@@ -124,7 +127,7 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     needs = ctx.needs_input_grad
     wanted = (along, tops, bottoms, gates)
     parts = (part if need else None for part, need in zip(wanted, needs[:4], strict=True))
-    return (*parts, *[None] * 9)
+    return (*parts, *[None] * 10)
 
 
 _value.register_autograd(_backward, setup_context=_keep)

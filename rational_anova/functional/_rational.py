@@ -25,6 +25,7 @@ def rational_1d(
     base: str = "identity",
     eps: float | None = None,
     constant: bool = False,
+    reach: float | None = None,
     dim: int = -1,
 ) -> Tensor:
     r"""Apply gated rational functions of one variable, feature by feature (paper Eq. 4 and 6).
@@ -42,6 +43,7 @@ def rational_1d(
         base: a name in `BASES`.
         eps: added to d; None means the default of the kind (1e-6 for softplus, else 0).
         constant: whether q has a constant term, its first coefficient.
+        reach: outside of [-reach, reach] p/d goes on as the base does; None for no end.
         dim: the feature axis.
 
     Shape: like x. `units` must divide the number of features; when it is smaller, each run of
@@ -68,7 +70,7 @@ def rational_1d(
         raise ValueError(
             "with constant=True the denominator needs at least two rows, the constant and x, got 1"
         )
-    form = _form(1, degrees, kind, base, eps, constant)
+    form = _form(1, degrees, kind, base, eps, constant, reach)
     return apply(x, numerator, denominator, gate, None, form, dim)
 
 
@@ -136,11 +138,12 @@ def _form(
     base: str,
     eps: float | None,
     constant: bool,
+    reach: float | None = None,
 ) -> Form:
     check.choice(kind, DENOMINATORS, "kind")
     check.choice(base, BASES, "base")
-    given = check.boolean(constant, "constant")
-    return Form.make(variables, degrees, kind, base, Form.checked_eps(eps), given)
+    given = check.boolean(constant, "constant"), Form.checked_reach(reach)
+    return Form.make(variables, degrees, kind, base, Form.checked_eps(eps), *given)
 
 
 def _coefficients(numerator: Tensor, denominator: Tensor, gate: Tensor | None) -> int:

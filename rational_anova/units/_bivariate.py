@@ -87,6 +87,7 @@ class Rational2d(RationalUnit):
             gate=gate,
             eps=eps,
             constant=constant,
+            reach=None,
             init=init,
             init_range=init_range,
             noise=noise,

@@ -108,6 +108,11 @@ def _as_the_paper(form: Form, gate: float | str | None, interval: tuple[float, f
 def _at_identity(form: Form, gate: float | str | None, interval: tuple[float, float]) -> Start:
     """r = x by p/d alone, for a base that is something else."""
     top, exact = _times_mean(form)
+    if form.reach is not None:
+        raise ValueError(
+            f"init='identity' cannot be with reach={form.reach:g} and base={form.base.name!r}, as "
+            "which the unit goes on outside of it; use base='identity', or reach=None"
+        )
     if not exact or _number(gate, _OPEN) not in (_OPEN, None):
         raise ValueError(
             f"init='identity' with base={form.base.name!r} needs p/d = x and gate 1, got "

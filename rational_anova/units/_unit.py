@@ -47,6 +47,7 @@ class RationalUnit(nn.Module, abc.ABC):
         gate: float | str | None,
         eps: float | None,
         constant: bool,
+        reach: float | None,
         init: Init,
         init_range: tuple[float, float],
         noise: float,
@@ -67,8 +68,8 @@ class RationalUnit(nn.Module, abc.ABC):
         self.heads = check.integer(heads, "heads", 1)
         self.units = units
         self.degrees = degrees
-        given = check.boolean(constant, "constant")
-        self.form = Form.make(variables, degrees, denominator, base, Form.checked_eps(eps), given)
+        numbers = Form.checked_eps(eps), check.boolean(constant, "constant")
+        self.form = Form.make(variables, degrees, denominator, base, *numbers, reach)
         with torch.device("cpu"):  # whatever the default device is
             self._first = start(self.form, init, gate, check.interval(init_range, "init_range"))
         self.init_error: FitError | None = self._first.error
@@ -98,6 +99,11 @@ class RationalUnit(nn.Module, abc.ABC):
     def eps(self) -> float:
         """What is added to the denominator."""
         return self.form.eps
+
+    @property
+    def reach(self) -> float | None:
+        """End of the range outside of which the unit goes on as its base does; None for none."""
+        return self.form.reach
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
@@ -135,7 +141,8 @@ class RationalUnit(nn.Module, abc.ABC):
             if not variables[0].numel():
                 raise ValueError(f"x has no rows to take a minimum of: shape {tuple(x.shape)}")
             heads = self._heads(self.denominator).unsqueeze(-1).to(variables[0].dtype)
-            values = [self.form.denominators(variables, rows)[0] for rows in heads]
+            held = self.form.held(variables)
+            values = [self.form.denominators(held, rows)[0] for rows in heads]
             return torch.stack([v.expand_as(variables[0]).amin((0, 2)) for v in values]).amin(0)
 
     def jacobian(
@@ -230,4 +237,6 @@ class RationalUnit(nn.Module, abc.ABC):
             words.append(f"eps={self.eps:g}")
         if self.form.constant:
             words.append("constant=True")
+        if self.reach is not None:
+            words.append(f"reach={self.reach:g}")
         return ", ".join(words)

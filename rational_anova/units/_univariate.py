@@ -44,11 +44,15 @@ class Rational1d(RationalUnit):
         constant: whether q has a constant term: not in the paper's Eq. 4, but in its appendix. With
             it 1 + softplus(q) can be a multiple of a positive polynomial to rounding. Not for
             `sos` and `polynomial`, which have one where it matters.
+        reach: outside of [-reach, reach] p/d goes on as the base does, from its value at the end:
+            tails are no steeper than the base's whatever the coefficients are, and a high rate
+            cannot blow them up. None for no end.
         init: `base` (r = b exactly), `identity` (r = x to rounding), `paper` (p = x, q = 0, gate 0:
             r = b exactly, and the gate learns first), the name of a base, or a function of a
             float64 tensor: then p/d is fitted to it over `init_range`.
-        init_range: (low, high) of that fit. Its error is `unit.init_error`: RMSE and maximum on
-            the range, and the largest error relative to 1 + |x| out to ten times the range.
+        init_range: (low, high) of that fit; None is (-reach, reach), or (-8, 8). Its error is
+            `unit.init_error`: RMSE and maximum on the range, and the largest error relative to
+            1 + |x| out to ten times the range.
         noise: standard deviation of noise added to all coefficients of p and q.
         dim: the feature axis, for instance 1 for images (N, C, H, W).
         device: of the parameters.
@@ -88,8 +92,9 @@ class Rational1d(RationalUnit):
         gate: float | str | None = "auto",
         eps: float | None = None,
         constant: bool = False,
+        reach: float | None = None,
         init: Init = "base",
-        init_range: tuple[float, float] = (-8.0, 8.0),
+        init_range: tuple[float, float] | None = None,
         noise: float = 0.0,
         dim: int = -1,
         device: torch.device | str | None = None,
@@ -101,6 +106,7 @@ class Rational1d(RationalUnit):
             raise ValueError(
                 f"groups must divide features, got groups={groups} for features={features}"
             )
+        end = F.Form.checked_reach(reach)
         super().__init__(
             units,
             1,
@@ -111,8 +117,9 @@ class Rational1d(RationalUnit):
             gate=gate,
             eps=eps,
             constant=constant,
+            reach=end,
             init=init,
-            init_range=init_range,
+            init_range=_range(init_range, end),
             noise=noise,
             device=device,
             dtype=dtype,
@@ -172,3 +179,10 @@ class Rational1d(RationalUnit):
         if self.dim != -1:
             words.append(f"dim={self.dim}")
         return self._describe(*words)
+
+
+def _range(given: tuple[float, float] | None, reach: float | None) -> tuple[float, float]:
+    """Return the range of a fit: as given, where p/d is used, or (-8, 8)."""
+    if given is not None:
+        return given
+    return (-8.0, 8.0) if reach is None else (-reach, reach)
