@@ -28,7 +28,7 @@ PACKAGES = [
 ROOMS = {
     "training": [
         "_losses | _terms",
-        "_data",
+        "data",
         "optimizers",
         "_history | _parameter_groups",
         "_loop",

@@ -19,12 +19,21 @@ from torch import Tensor, nn
 from .._core import checks as check
 from .._core.callbacks import Callback, ProgressBar, checked
 from . import _loop as checkpoints
-from ._data import (
+from ._history import History
+from ._loop import Loop, Plan, Stepper
+from ._losses import Loss, resolve_loss
+from ._parameter_groups import decays, parameter_groups, roles
+from ._terms import open_gates
+from .data import (
+    WAYS,
     Batch,
     Data,
+    Processes,
     Rows,
     Source,
+    core,
     device_of,
+    divided,
     dtype_of,
     is_share,
     learnable,
@@ -33,15 +42,13 @@ from ._data import (
     outputs_of,
     prepare,
     prepare_source,
+    processes,
     read,
+    reduces,
+    refuse_sharded,
     set_modes,
     split,
 )
-from ._history import History
-from ._loop import Loop, Plan, Stepper
-from ._losses import Loss, resolve_loss
-from ._parameter_groups import decays, parameter_groups, roles
-from ._terms import open_gates
 from .optimizers import (
     LBFGS,
     PENALIZED,
@@ -101,6 +108,7 @@ class Settings:
     resume: bool = True
     callbacks: Sequence[Callback] | None = None
     progress: bool | Console = False
+    processes: str = "alone"
     label: str = ""  # what callbacks are told beside the optimiser
 
     @classmethod
@@ -116,6 +124,7 @@ class Settings:
         check.choice(self.schedule, ("constant", "cosine"), "schedule")
         check.choice(self.penalized, PENALIZED, "penalized")
         check.choice(self.precision, PRECISIONS, "precision")
+        check.choice(self.processes, WAYS, "processes")
         check.integer(self.seed, "seed")
         for name in ("epochs", "batch_size", "patience"):
             if getattr(self, name) is not None:
@@ -179,7 +188,14 @@ class Settings:
 
 def run(model: nn.Module, data: Data, validation: Any, settings: Settings) -> History:
     """Fit a model once; see `fit`."""
-    Vector(model)  # raises if nothing can be trained
+    refuse_sharded(model)
+    shared, network = processes(settings.processes), core(model)
+    if reduces(model) and shared.count == 1 and settings.processes == "alone":
+        raise ValueError(
+            "processes='alone' shares nothing, and DistributedDataParallel shares gradients; pass "
+            "the model without it"
+        )
+    Vector(network)  # raises if nothing can be trained
     if settings.patience is not None and validation is None:
         raise ValueError(
             f"patience={settings.patience} needs validation rows; give validation=0.2 or data"
@@ -187,41 +203,61 @@ def run(model: nn.Module, data: Data, validation: Any, settings: Settings) -> Hi
     before = modes(model)
     try:
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(settings.seed)
-            return _run(model, data, validation, settings)
+            torch.manual_seed(settings.seed + checkpoints.CHANCE * shared.rank)
+            _agree(network, settings, shared)
+            return _run(network, model, data, validation, settings, shared)
     finally:
         set_modes(before)
 
 
-def _run(model: nn.Module, data: Data, validation: Any, settings: Settings) -> History:
-    batch = settings.batch_size or _BATCH
-    train, test = read(data, batch, settings.seed)
-    if len(train) < 2:
-        raise ValueError(f"data has {len(train)} rows; two or more are needed to learn from")
-    held: Source | None = None
-    if is_share(validation):
-        train, held = split(train, float(validation), settings.split_seed)
-    elif validation is not None:
-        held, _ = read(validation, batch, settings.seed)
-        if not len(held):
-            raise ValueError("the validation data have no rows")
-    outputs = outputs_of(model, train)
-    loss = resolve_loss(settings.loss, next(iter(train.chunks(1))).y, outputs)
-    name, reason = choose(settings, model, train, outputs)
-    # Gauss-Newton curvature squares the condition of the problem: float32 would not do.
-    work = model if name != "lm" or dtype_of(model) == torch.float64 else _double(model)
-    sources = (
-        prepare_source(train, loss, outputs, work),
-        None if held is None else prepare_source(held, loss, outputs, work, "validation "),
-        None if test is None else prepare_source(test, loss, outputs, work, "test "),
+def _agree(model: nn.Module, settings: Settings, shared: Processes) -> None:
+    """Give all processes the first one's numbers; raise if they fit another model or otherwise."""
+    own = ("checkpoint", "callbacks", "progress", "resume", "label", "loss")
+    said = {f.name: getattr(settings, f.name) for f in fields(settings) if f.name not in own}
+    shared.agree(repr(said), "what fit was asked for", "call it alike everywhere")
+    shapes = [(n, tuple(p.shape), p.dtype, p.requires_grad) for n, p in model.named_parameters()]
+    shared.agree(f"{model!r}{shapes}", "the model", "build the same one everywhere")
+    shared.spread([*model.parameters(), *model.buffers()])
+
+
+def _run(
+    model: nn.Module,
+    outer: nn.Module,
+    data: Data,
+    validation: Any,
+    settings: Settings,
+    shared: Processes,
+) -> History:
+    with shared.together():
+        read_ones = _sources(data, validation, settings, shared.count == 1)
+    train, held, test = (
+        None if source is None else divided(source, shared, settings.processes)
+        for source in read_ones
     )
+    assert train is not None
+    if held is None and is_share(validation):
+        train, held = split(train, float(validation), settings.split_seed)
+    with shared.together():
+        outputs = outputs_of(model, train)
+        loss = resolve_loss(settings.loss, next(iter(train.chunks(1))).y, outputs)
+        name, reason = choose(settings, model, train, outputs)
+        # Gauss-Newton curvature squares the condition of the problem: float32 would not do.
+        work = model if name != "lm" or dtype_of(model) == torch.float64 else _double(model)
+    with shared.together():
+        ready = [
+            None if source is None else prepare_source(source, loss, outputs, work, what)
+            for source, what in ((train, ""), (held, "validation "), (test, "test "))
+        ]
+    assert ready[0] is not None
+    sources = (ready[0], ready[1], ready[2])
     learnable(sources[0])
     note_inputs(model, data)
-    history = History(name, reason, loss.name, seed=settings.seed)
+    history = History(name, reason + _told(sources[0]), loss.name, seed=settings.seed)
     try:
         _train(
             work,
             name,
+            run=outer if work is model else work,
             sources=sources,
             loss=loss,
             outputs=outputs,
@@ -233,6 +269,31 @@ def _run(model: nn.Module, data: Data, validation: Any, settings: Settings) -> H
             model.load_state_dict(work.state_dict())
     _measure(model, sources, loss, outputs, history)
     return history
+
+
+def _sources(
+    data: Data, validation: Any, settings: Settings, alone: bool
+) -> tuple[Source, Source | None, Source | None]:
+    """Read the data of this process: training rows, validation rows of their own, test rows."""
+    batch = settings.batch_size or _BATCH
+    train, test = read(data, batch, settings.seed)
+    if len(train) < 2 and alone:
+        learnable(train)
+    held: Source | None = None
+    if validation is not None and not is_share(validation):
+        held, _ = read(validation, batch, settings.seed)
+        if not len(held):
+            raise ValueError("the validation data have no rows")
+    return train, held, test
+
+
+def _told(train: Source) -> str:
+    """Say how several processes share the rows."""
+    if train.processes.count == 1:
+        return ""
+    split = train.places is None if isinstance(train, Rows) else train.divided
+    how = "each takes its part of every batch" if split else "each with rows of its own"
+    return f"; {train.processes.count} processes, {how}"
 
 
 def choose(settings: Settings, model: nn.Module, train: Source, outputs: int) -> tuple[str, str]:
@@ -260,6 +321,7 @@ def _train(
     model: nn.Module,
     name: str,
     *,
+    run: nn.Module,
     sources: tuple[Source, Source | None, Source | None],
     loss: Loss,
     outputs: int,
@@ -280,6 +342,7 @@ def _train(
             outputs=outputs,
             settings=settings,
             penalty=penalty,
+            run=run,
         )
         mark = ""
         if plan.checkpoint is not None:
@@ -295,12 +358,23 @@ def _train(
             history=history,
             mark=mark,
         )
-        if plan.checkpoint is not None and plan.checkpoint.exists() and settings.resume:
-            loop.resume(checkpoints.read(plan.checkpoint, mark))
+        state = _kept(plan, settings, mark, sources[0].processes)
+        if state is not None:
+            loop.resume(state)
         loop.run()
         if name == "lm":
             ridge = _ridge(model, parameter_groups(model, **settings.rates(name)))
             history.covariance = covariance(model, sources[0], loss, outputs, ridge)
+
+
+def _kept(plan: Plan, settings: Settings, mark: str, shared: Processes) -> dict[str, Any] | None:
+    """Return what the first process finds in the file of the run, if there is one."""
+    state = None
+    with shared.together():
+        path = plan.checkpoint
+        if path is not None and settings.resume and shared.first and path.exists():
+            state = checkpoints.read(path, mark)
+    return shared.from_first(state)
 
 
 def _gates(model: nn.Module, penalty: Penalty | None) -> Any:
@@ -310,7 +384,7 @@ def _gates(model: nn.Module, penalty: Penalty | None) -> Any:
 def _measure(model: nn.Module, sources: Any, loss: Loss, outputs: int, history: History) -> None:
     """Evaluate the model as it is left behind, and look at its denominators."""
     model.eval()
-    guard = Guard(model)
+    guard = Guard(model, sources[0].processes)
     with guard:
         history.training_loss = evaluate(model, sources[0], loss, outputs)
         if sources[1] is not None:
@@ -336,7 +410,10 @@ def _reference(source: Source, loss: Loss) -> float:
     """Return the loss of predicting the mean, inf where that has no meaning."""
     if not loss.quadratic or not isinstance(source, Rows):
         return math.inf
-    return float(source.batch.y.double().var(0, correction=0).mean())
+    y = source.batch.y[source.own()].double()
+    moments = torch.stack([torch.ones_like(y).sum(0), y.sum(0), y.square().sum(0)])
+    source.processes.add_up(moments)
+    return float((moments[2] / moments[0] - (moments[1] / moments[0]).square()).mean())
 
 
 def _plan(name: str, train: Source, settings: Settings) -> Plan:
@@ -389,6 +466,7 @@ def _stepper(
     outputs: int,
     settings: Settings,
     penalty: Penalty | None,
+    run: nn.Module,
 ) -> Stepper:
     def ready(batch: Batch) -> Batch:
         return batch if isinstance(train, Rows) else prepare(batch, loss, outputs, model)
@@ -412,6 +490,8 @@ def _stepper(
         clip=settings.clip,
         penalty=penalty,
         precision=precision,
+        run=run,
+        processes=train.processes,
     )
 
 
