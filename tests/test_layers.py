@@ -31,7 +31,7 @@ ROOMS = {
         "data",
         "optimizers",
         "_history | _parameter_groups",
-        "_loop",
+        "_loop | _settings",
         "_fit",
         "_path | _restarts | _select",
         "_api",

@@ -4,16 +4,19 @@ python -m experiments.vit.deit [--recipe cifar10] [--kinds gelu ran kat ran_plus
 
 A recipe is a file in this folder: `cifar10.toml` is what is recorded here, `imagenet.toml` the
 paper's. Rows go to experiments/results/vit_<recipe>.csv, each run as soon as it is there; a second
-call goes on. Needs transformers 5 and RAN_DATA (--smoke does not).
+call goes on. Needs transformers 5 and RAN_DATA (--smoke does not). On several processes:
+torchrun --nproc-per-node 4 -m experiments.vit.deit --recipe imagenet
 """
 
 from __future__ import annotations
 
 import functools
+import os
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import distributed
 
 import rational_anova as ra
 from experiments.results import read_config
@@ -90,7 +93,25 @@ def main() -> None:
         for seed in options.seeds
         for kind in kinds
     ]
-    run(Table(options.recipe, KEY, study="vit"), work, tasks, options.jobs)
+    _run(options.recipe, tasks, options.jobs)
+
+
+def _run(name: str, tasks: list[dict[str, Any]], jobs: int) -> None:
+    """Do what the table has not yet; of several processes all work, and the first one writes."""
+    if "WORLD_SIZE" not in os.environ:
+        run(Table(name, KEY, study="vit"), work, tasks, jobs)
+        return
+    distributed.init_process_group()
+    first = distributed.get_rank() == 0
+    for task in tasks:
+        table = Table(name, KEY, study="vit")
+        held: list[Any] = [table.has(**{key: task[key] for key in KEY}) if first else None]
+        distributed.broadcast_object_list(held)
+        if not held[0]:
+            row = work(**task)
+            if first:
+                table.add(row)
+    distributed.destroy_process_group()
 
 
 if __name__ == "__main__":

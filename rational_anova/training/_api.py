@@ -13,12 +13,13 @@ from .._core import checks as check
 from .._core.callbacks import Callback, checked
 from ..networks import RAN
 from ..topology import Topology
-from ._fit import Settings, run
+from ._fit import run
 from ._history import History
 from ._losses import Loss, resolve_loss
 from ._path import PenaltyPath, follow
 from ._restarts import Sweep, best_of, combinations, in_this_process, trial
 from ._select import METHODS, Choice, choose_pairs
+from ._settings import Settings
 from .data import (
     Data,
     Rows,
@@ -52,6 +53,7 @@ def fit(
     schedule: str = "constant",
     warmup: float = 0.0,
     clip: float | None = None,
+    accumulate: int = 1,
     penalty: float = 0.0,
     penalized: str = "all",
     topology: str | None = None,
@@ -101,6 +103,8 @@ def fit(
         schedule: `constant` or `cosine`, for Adam.
         warmup: share of the steps over which Adam's rate rises from zero.
         clip: largest norm of the gradient, for Adam.
+        accumulate: into how many parts each batch of Adam is cut, one after the other, whose
+            gradients add up to that of the batch: less memory, the same steps.
         penalty: group lasso on the terms of a RAN or the pairs of a DeepRAN (see `prune`).
         penalized: `all` terms, or the `pairs` alone.
         topology: choose the pairs of a RAN first, by `residual`, `gradient`, `learned`, `top-k`,
@@ -148,6 +152,7 @@ def fit(
         schedule=schedule,
         warmup=warmup,
         clip=clip,
+        accumulate=accumulate,
         penalty=penalty,
         penalized=penalized,
         patience=patience,

@@ -6,26 +6,22 @@ import contextlib
 import copy
 import math
 import numbers
-import os
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from .._core import checks as check
-from .._core.callbacks import Callback, ProgressBar, checked
 from . import _loop as checkpoints
 from ._history import History
 from ._loop import Loop, Plan, Stepper
 from ._losses import Loss, resolve_loss
 from ._parameter_groups import decays, parameter_groups, roles
+from ._settings import PRECISIONS, Settings
 from ._terms import open_gates
 from .data import (
-    WAYS,
     Batch,
     Data,
     Processes,
@@ -51,7 +47,6 @@ from .data import (
 )
 from .optimizers import (
     LBFGS,
-    PENALIZED,
     FirstOrder,
     Guard,
     LevenbergMarquardt,
@@ -62,128 +57,17 @@ from .optimizers import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    pass
 
-OPTIMIZERS = ("auto", "adam", "adamw", "lbfgs", "lm")
-PRECISIONS = {"full": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 
-_RATES = {"adam": 2e-3, "adamw": 2e-3, "lbfgs": 1.0, "lm": 1.0}
 _FULL, _BATCH = 1024, 256  # rows up to which the batch is all of them; else its size
 _STEPS = 5000  # of Adam, by default
 _EPOCHS = {"lbfgs": 100, "lm": 200}
 _RECORDS = 500
 _ABSURD = 100.0  # times the variance of the target
-PRIVATE = ("split_seed", "label")  # settings that are not arguments of `fit`
-_SINKING = 1e-3
 _UNSTEADY = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd)
 # `lm` by default up to so many parameters, and so many operations in J^T J.
 _LM_SIZE, _LM_WORK = 1500, 2e10
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The arguments of `fit` that one run needs."""
-
-    loss: str | Loss = "auto"
-    optimizer: str = "auto"
-    epochs: int | None = None
-    batch_size: int | None = None
-    learning_rate: float | None = None
-    weight_decay: float = 0.0
-    denominator_rate: float = 1.0
-    gate_rate: float = 1.0
-    denominator_decay: float | None = None
-    schedule: str = "constant"
-    warmup: float = 0.0
-    clip: float | None = None
-    penalty: float = 0.0
-    penalized: str = "all"
-    patience: int | None = None
-    seed: int = 0
-    split_seed: int = 0
-    precision: str = "full"
-    time_limit: float | None = None
-    checkpoint: str | os.PathLike[str] | None = None
-    checkpoint_every: float = 30.0
-    resume: bool = True
-    callbacks: Sequence[Callback] | None = None
-    progress: bool | Console = False
-    processes: str = "alone"
-    label: str = ""  # what callbacks are told beside the optimiser
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Settings:
-        """Make settings from keywords; an unknown one is answered with the nearest known."""
-        known = [field.name for field in fields(cls) if field.name not in PRIVATE]
-        for name in given:
-            check.choice(name, known, "a setting of fit")
-        return cls(**{"split_seed": given.get("seed", 0), **given})
-
-    def __post_init__(self) -> None:
-        check.choice(self.optimizer, OPTIMIZERS, "optimizer")
-        check.choice(self.schedule, ("constant", "cosine"), "schedule")
-        check.choice(self.penalized, PENALIZED, "penalized")
-        check.choice(self.precision, PRECISIONS, "precision")
-        check.choice(self.processes, WAYS, "processes")
-        check.integer(self.seed, "seed")
-        for name in ("epochs", "batch_size", "patience"):
-            if getattr(self, name) is not None:
-                check.integer(getattr(self, name), name, 1)
-        names = ("weight_decay", "denominator_rate", "gate_rate", "warmup", "penalty")
-        for name in (*names, "checkpoint_every"):
-            check.nonnegative(getattr(self, name), name)
-        for name in ("learning_rate", "clip", "time_limit"):
-            value = getattr(self, name)
-            if value is not None and check.real(value, name) <= 0:
-                raise ValueError(f"{name} must be > 0, got {value}")
-        if self.denominator_decay is not None:
-            check.nonnegative(self.denominator_decay, "denominator_decay")
-        checked(self.callbacks)
-        self._refuse()
-        if self.seed >= 2**31:
-            raise ValueError(f"seed must be below 2**31, got {self.seed}")
-        if self.warmup > 1:
-            raise ValueError(f"warmup is a share of all steps, at most 1, got {self.warmup}")
-
-    def _refuse(self) -> None:
-        """Raise where an optimiser cannot do what is asked."""
-        if self.penalty and self.optimizer == "lbfgs":
-            raise ValueError(
-                f"penalty={self.penalty:g} needs proximal steps, which lbfgs cannot take; "
-                "use optimizer='adam', 'adamw' or 'lm'"
-            )
-        if self.optimizer in ("lm", "lbfgs") and self.batch_size is not None:
-            raise ValueError(
-                f"{self.optimizer} works on all rows at once, got batch_size={self.batch_size}; "
-                "leave it out, or use optimizer='adam'"
-            )
-
-    def rates(self, optimizer: str) -> dict[str, float]:
-        """Return the rates and decays of an optimiser, as `parameter_groups` takes them."""
-        own = self.weight_decay if self.denominator_decay is None else self.denominator_decay
-        if self.denominator_decay is None and self.penalty:
-            # p/d with a small p and a small d is cheaper: without this, softplus(q) would sink
-            # towards zero without end.
-            own = max(own, _SINKING * self.penalty)
-        rate = _RATES[optimizer] if self.learning_rate is None else self.learning_rate
-        return {
-            "learning_rate": rate,
-            "weight_decay": self.weight_decay,
-            "denominator_rate": self.denominator_rate,
-            "gate_rate": self.gate_rate,
-            "numerator_decay": self.weight_decay,
-            "denominator_decay": own,
-            "vector_decay": self.weight_decay,
-        }
-
-    def watchers(self) -> tuple[Callback, ...]:
-        """Return the callbacks, and the line of progress if it is asked for."""
-        if self.progress is False or self.progress is None:
-            return checked(self.callbacks)
-        return (
-            *checked(self.callbacks),
-            ProgressBar(None if self.progress is True else self.progress),
-        )
 
 
 def run(model: nn.Module, data: Data, validation: Any, settings: Settings) -> History:
@@ -310,7 +194,8 @@ def choose(settings: Settings, model: nn.Module, train: Source, outputs: int) ->
         return "adam", f"chosen: the model has a {unsteady}"
     size, rows = Vector(model).size, len(train)
     sizes = f"{size:,} parameters, {rows:,} rows"
-    if settings.batch_size is not None or not isinstance(train, Rows):
+    batches = settings.batch_size is not None or settings.accumulate != 1
+    if batches or not isinstance(train, Rows):
         return "adam", f"chosen: batches, {sizes}"
     if size <= _LM_SIZE and rows * outputs * size**2 <= _LM_WORK:
         return "lm", f"chosen: {sizes}"
@@ -492,6 +377,7 @@ def _stepper(
         precision=precision,
         run=run,
         processes=train.processes,
+        pieces=settings.accumulate,
     )
 
 
