@@ -46,6 +46,8 @@ class Memory:
         part = self.parts["train"]
         for batch in torch.randperm(len(self), generator=order or generator).split(size):
             rows = batch[share[0] :: share[1]]
+            if len(batch) < share[1]:  # not a row for each
+                continue
             x = _shifted(part.images[rows], self.settings["crop"], generator)
             flip = torch.rand(len(x), generator=generator) < 0.5
             x = torch.where(flip[:, None, None, None], x.flip(-1), x)
@@ -85,7 +87,8 @@ class Folders:
     ) -> Batches:
         """Give all training pictures once, a random part of each."""
         rows = torch.randperm(len(self), generator=order or generator)
-        parts = [batch[share[0] :: share[1]].tolist() for batch in rows.split(size)]
+        batches = [batch for batch in rows.split(size) if len(batch) >= share[1]]
+        parts = [batch[share[0] :: share[1]].tolist() for batch in batches]
         workers = self.settings["workers"]
         for x, y in DataLoader(self.train, batch_sampler=parts, num_workers=workers):
             yield normalised(x, self.settings), y
