@@ -9,18 +9,17 @@ Rows = Iterator[list[str]]
 
 
 def curves(result: dict[str, Any]) -> Rows:
-    yield ["case", "processes", "records", "losses apart", "weights apart", "last epoch, best"]
+    yield ["case", "processes", "records", "losses apart", "weights apart", "last epoch", "kept"]
     for row in result["rows"]:
         if row["processes"] > 1:
-            yield [
-                row["case"],
-                str(row["processes"]),
-                str(row["records"]),
-                _apart(row["loss"]),
-                _apart(row["weights"]),
-                f"{row['epochs'][1]}, {row['best'][1]}"
-                + (" as one" if len({*row["epochs"]}) == len({*row["best"]}) == 1 else ", not as one"),
-            ]  # fmt: skip
+            apart = [_apart(row["loss"]), _apart(row["weights"])]
+            epochs = [_same(row["epochs"]), _same(row["best"])]
+            yield [row["case"], str(row["processes"]), str(row["records"]), *apart, *epochs]
+
+
+def _same(pair: list[int]) -> str:
+    """An epoch; beside it that of one process, if it is another."""
+    return str(pair[1]) if pair[0] == pair[1] else f"{pair[1]}, not {pair[0]}"
 
 
 def kills(result: dict[str, Any]) -> Rows:
