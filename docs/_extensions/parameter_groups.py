@@ -38,9 +38,11 @@ GROUPS: dict[str, dict[str, str]] = {
     "fit": {
         "Model and data": "model data validation loss",
         "The optimiser": "optimizer epochs batch_size learning_rate weight_decay denominator_rate "
-        "gate_rate denominator_decay schedule warmup clip precision",
+        "gate_rate denominator_decay schedule warmup clip accumulate "
+        "precision",
         "Sparsity and pairs": "penalty penalized topology size",
-        "Stopping and starting again": "patience restarts restart_noise n_jobs seed time_limit",
+        "Stopping and starting again": "patience restarts restart_noise n_jobs processes seed "
+        "time_limit",
         "Checkpoints and progress": "checkpoint checkpoint_every resume callbacks progress",
     },
     "Rational1d": {

@@ -58,7 +58,7 @@ class MessageBlock(nn.Module):
         options: dict[str, Any] = {"device": device, "dtype": dtype}
         self.norm = nn.LayerNorm(nodes, **options)
         self.unit = unit(nodes)
-        self.gate = nn.Parameter(torch.empty((), **options))
+        self.gate = nn.Parameter(torch.empty(1, **options))  # FSDP2 takes no scalars
         self.pair = pair(topology) if count else None
         self.weight = nn.Parameter(torch.empty(count, **options)) if count else None
         ends = torch.empty(2, count, dtype=torch.long, device=device)
@@ -420,7 +420,7 @@ class GatedRationalBlock(nn.Module):
             dtype=dtype,
         )
         self._start = None if gate is None else check.real(gate, "gate")
-        alpha = None if gate is None else torch.empty((), device=device, dtype=dtype)
+        alpha = None if gate is None else torch.empty(1, device=device, dtype=dtype)
         self.gate = None if alpha is None else nn.Parameter(alpha)
         self.reset_parameters()
 

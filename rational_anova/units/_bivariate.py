@@ -44,7 +44,8 @@ class Rational2d(RationalUnit):
         init_range: (low, high) of both inputs in a fit.
         noise: standard deviation of noise added to all coefficients of p and q.
         device: of the parameters.
-        dtype: of the parameters.
+        dtype: of the parameters; by default torch's, at least float32. `model.bfloat16()` and the
+            like leave them as they are, since steps of training would be lost in rounding.
 
     Shape: (..., d) to (..., number of pairs).
 

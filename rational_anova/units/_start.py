@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..functional import BASES, Base, Form, Powers
+from ..functional import BASES, Base, Denominator, Form, Powers
 from ._fit import Fit, FitError, fit_function, measure
 
 Polynomial = dict[tuple[int, ...], float]
@@ -160,34 +160,47 @@ def _number(gate: float | str | None, default: float) -> float | None:
     return default if isinstance(gate, str) else gate
 
 
-def _living_denominator(form: Form) -> tuple[list[Polynomial], Polynomial]:
-    """Coefficients of each q at which the denominator learns, and d there as a polynomial."""
-    squared = bool(form.kind.start)
+def _living_denominator(form: Form) -> tuple[list[Polynomial], Polynomial | None]:
+    """Coefficients of each q at which the denominator learns, and d there, if a polynomial."""
     begin = form.kind.start
-    if form.constant and form.eps < 0 and not squared:
+    if form.constant and form.eps < 0 and not begin:
         begin = -form.eps  # the constant holds d up, so that it starts at 1 or a little above
     starts: list[Polynomial] = [
         dict.fromkeys(form.kind.start_powers(q), begin) for q in form.denominator
     ]
     constant = (0,) * form.variables
-    at = torch.tensor(0.0 if squared else begin, dtype=torch.float64)
-    d: Polynomial = {constant: 1 + form.eps + float(form.kind.value(at)) * len(starts)}
-    if squared:
-        for q in starts:
-            for powers, value in _product(q, q).items():
-                d[powers] = d.get(powers, 0.0) + value
+    if not form.kind.start:
+        return starts, {constant: _at_rest(form, begin)}
+    if not _is_square(form.kind):
+        return starts, None
+    d: Polynomial = {constant: _at_rest(form)}
+    for q in starts:
+        for powers, value in _product(q, q).items():
+            d[powers] = d.get(powers, 0.0) + value
     return starts, d
 
 
+def _at_rest(form: Form, q: float = 0.0) -> float:
+    """The denominator where all q have one value."""
+    psi = float(form.kind.value(torch.tensor(q, dtype=torch.float64)))
+    return 1 + form.eps + psi * len(form.denominator)
+
+
+def _is_square(kind: Denominator) -> bool:
+    """Whether psi is the square; a denominator of a user's may be anything."""
+    q = torch.tensor([-1.5, -0.25, 0.0, 0.5, 3.0], dtype=torch.float64)
+    return torch.equal(kind.value(q), q * q)
+
+
 def _times_mean(form: Form) -> tuple[Polynomial, bool]:
-    """p with p/d = the mean of the inputs, and whether the powers of p suffice for it."""
+    """p with p/d = the mean of the inputs, and whether it can be so: powers, and shape of d."""
     _, d = _living_denominator(form)
     axes = np.eye(form.variables, dtype=int)
     mean: Polynomial = {tuple(map(int, row)): 1 / form.variables for row in axes}
-    p = _product(mean, d)
-    if set(p) <= set(form.numerator):
+    p = None if d is None else _product(mean, d)
+    if p is not None and set(p) <= set(form.numerator):
         return p, True
-    constant = d[(0,) * form.variables]
+    constant = _at_rest(form) if d is None else d[(0,) * form.variables]
     return {k: v * constant for k, v in mean.items() if k in form.numerator}, False
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import sympy
 
 Init = str | Callable[..., Tensor]
+_HALF = (torch.float16, torch.bfloat16)
 
 
 class RationalUnit(nn.Module, abc.ABC):
@@ -63,7 +64,9 @@ class RationalUnit(nn.Module, abc.ABC):
             check.real(gate, "gate")
         if not callable(init):
             check.choice(init, ("base", "paper", *BASES), "init (a function, or a name)")
-        if dtype is not None and not dtype.is_floating_point:
+        if dtype is None:  # models are built under a default of half precision, too
+            dtype = torch.promote_types(torch.get_default_dtype(), torch.float32)
+        elif not dtype.is_floating_point:
             raise TypeError(f"dtype must be a real floating-point dtype, got {dtype}")
         self.heads = check.integer(heads, "heads", 1)
         self.units = units
@@ -124,6 +127,22 @@ class RationalUnit(nn.Module, abc.ABC):
             parameter.copy_(rows.reshape(parameter.shape))
         if self.gate is not None and first.gate is not None:
             self.gate.fill_(first.gate)
+
+    def _apply(self, fn: Callable[..., Tensor], recurse: bool = True) -> RationalUnit:
+        """Move the unit, and keep its coefficients in full precision.
+
+        In half precision the steps of training would be lost in rounding, and the unit computes in
+        float32 anyway. One that is built with a dtype of half precision keeps that.
+        """
+
+        def moved(tensor: Tensor) -> Tensor:
+            result = fn(tensor)
+            lowered = result.dtype in _HALF and tensor.dtype not in _HALF
+            # From the old numbers: those of the result are rounded already.
+            return tensor.to(result.device) if lowered else result
+
+        super()._apply(moved, recurse)
+        return self
 
     def denominator_min(self, x: Tensor) -> Tensor:
         """Return the least denominator of each unit over the data, heads included.

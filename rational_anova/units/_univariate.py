@@ -56,7 +56,8 @@ class Rational1d(RationalUnit):
         noise: standard deviation of noise added to all coefficients of p and q.
         dim: the feature axis, for instance 1 for images (N, C, H, W).
         device: of the parameters.
-        dtype: of the parameters.
+        dtype: of the parameters; by default torch's, at least float32. `model.bfloat16()` and the
+            like leave them as they are, since steps of training would be lost in rounding.
 
     Shape: (..., features, ...) to the same.
 
