@@ -20,6 +20,7 @@ from experiments.dynamics import doc_tables as dynamics_tables
 from experiments.hostile import doc_tables as hostile_tables
 from experiments.measurements import tables as measurement_tables
 from experiments.motion import doc_tables as motion_tables
+from experiments.processes import doc_tables as process_tables
 from experiments.results import read
 from experiments.tabular import doc_tables as tabular_tables
 from experiments.vision import doc_tables as vision_tables
@@ -86,6 +87,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
     **dynamics_tables.TABLES,
     **certificate_tables.TABLES,
     **hostile_tables.TABLES,
+    **process_tables.TABLES,
 }
 
 # Modules that read their own files of results.

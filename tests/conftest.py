@@ -29,11 +29,14 @@ pytest.register_assert_rewrite("tests.kernels.cases")
 
 FEATURES = 3
 PAIRS = [(0, 1), (0, 2)]
+# "softplus+1" is softplus of a polynomial with a constant term.
+WITH_CONSTANT = [f"{kind.name}+1" for kind in DENOMINATORS.values() if not kind.refuses_constant]
+KINDS = [*DENOMINATORS, *WITH_CONSTANT]
 CASES = [
     pytest.param(kind, base, variables, id=f"{variables}d-{kind}-{base}")
     for variables in (1, 2)
-    for kind in DENOMINATORS
-    for base in BASES
+    for kind in KINDS
+    for base in (BASES if kind in DENOMINATORS else ("identity", "gelu"))
 ]
 # r = b + g (p/d - b) is a sum of a part with the base alone, (1 - g) b, and a part with the
 # denominator alone, g p/d; so are all its derivatives. A fault of one part shows next to any other,
@@ -42,8 +45,16 @@ CASES = [
 ADDITIVE = [case for case in CASES if case.values[0] == "softplus" or case.values[1] == "gelu"]
 
 
+def kind_and_constant(name):
+    """Split "softplus+1" into the denominator and whether q has a constant."""
+    kind, _, constant = name.partition("+")
+    return kind, bool(constant)
+
+
 def make(kind, base, variables, degrees=None, **options):
     """Build the unit of a case: (3, 2) in one variable, degree 2 in two."""
+    kind, constant = kind_and_constant(kind)
+    options = {"constant": constant, **options}
     if variables == 1:
         return Rational1d(FEATURES, degrees or (3, 2), kind, base, **options)
     return Rational2d(PAIRS, degrees or (2, 2), kind, base, **options)

@@ -56,7 +56,7 @@ def monomials(variables, degree):
     return rows
 
 
-def unit(inputs, numerator, denominator, gate, degrees, kind, base, eps):
+def unit(inputs, numerator, denominator, gate, degrees, kind, base, eps, constant=False):
     """Return r at one point and the size of its terms.
 
     inputs: one number for each variable; numerator, denominator: (heads, k) lists; gate or None.
@@ -77,7 +77,7 @@ def unit(inputs, numerator, denominator, gate, degrees, kind, base, eps):
             if kind == "sos":
                 layout = SOS[variables, degrees[1]]
             else:
-                layout = [monomials(variables, degrees[1])[1:]]
+                layout = [monomials(variables, degrees[1])[0 if constant else 1 :]]
             d, d_size, left = 1 + mp.mpf(eps), 1 + mp.mpf(eps), list(bottom)
             for rows in layout:
                 parts = [mp.mpf(c) * power(row) for c, row in zip(left, rows, strict=False)]

@@ -28,10 +28,10 @@ PACKAGES = [
 ROOMS = {
     "training": [
         "_losses | _terms",
-        "_data",
+        "data",
         "optimizers",
         "_history | _parameter_groups",
-        "_loop",
+        "_loop | _settings",
         "_fit",
         "_path | _restarts | _select",
         "_api",

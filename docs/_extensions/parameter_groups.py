@@ -38,19 +38,22 @@ GROUPS: dict[str, dict[str, str]] = {
     "fit": {
         "Model and data": "model data validation loss",
         "The optimiser": "optimizer epochs batch_size learning_rate weight_decay denominator_rate "
-        "gate_rate denominator_decay schedule warmup clip precision",
+        "gate_rate denominator_decay schedule warmup clip accumulate "
+        "precision",
         "Sparsity and pairs": "penalty penalized topology size",
-        "Stopping and starting again": "patience restarts restart_noise n_jobs seed time_limit",
+        "Stopping and starting again": "patience restarts restart_noise n_jobs processes seed "
+        "time_limit",
         "Checkpoints and progress": "checkpoint checkpoint_every resume callbacks progress",
     },
     "Rational1d": {
-        "The unit": "features degrees denominator base heads groups gate eps",
+        "The unit": "features degrees denominator base heads groups gate eps constant",
         "The start": "init init_range noise",
         "Tensors": "dim device dtype",
     },
     "RAN": {
         "The structure": "in_features out_features topology readout",
-        "The units": "degrees pair_degree heads denominator base pair_base gate eps noise",
+        "The units": "degrees pair_degree heads denominator base pair_base gate eps constant",
+        "The start": "init noise",
         "The rest": "observed device dtype",
     },
 }

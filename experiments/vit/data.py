@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader, Subset
 from rational_anova import images
 
 Batches = Iterator[tuple[Tensor, Tensor]]
+Share = tuple[int, int]  # which of how many processes: each takes its part of every batch
 Settings = dict[str, Any]
 
 
@@ -34,19 +35,28 @@ class Memory:
     def __len__(self) -> int:
         return len(self.parts["train"].labels)
 
-    def training(self, size: int, generator: torch.Generator) -> Batches:
-        """Give all training images once, in a random order."""
+    def training(
+        self,
+        size: int,
+        generator: torch.Generator,
+        order: torch.Generator | None = None,
+        share: Share = (0, 1),
+    ) -> Batches:
+        """Give all training images once, in a random order, which may have its own generator."""
         part = self.parts["train"]
-        for rows in torch.randperm(len(self), generator=generator).split(size):
+        for batch in torch.randperm(len(self), generator=order or generator).split(size):
+            rows = batch[share[0] :: share[1]]
+            if len(batch) < share[1]:  # not a row for each
+                continue
             x = _shifted(part.images[rows], self.settings["crop"], generator)
             flip = torch.rand(len(x), generator=generator) < 0.5
             x = torch.where(flip[:, None, None, None], x.flip(-1), x)
             yield normalised(x, self.settings), part.labels[rows]
 
-    def plain(self, part: str, size: int) -> Batches:
+    def plain(self, part: str, size: int, share: Share = (0, 1)) -> Batches:
         """Give the images of `held` or `test` as they are."""
         chosen = self.parts[part]
-        for rows in torch.arange(len(chosen.labels)).split(size):
+        for rows in torch.arange(share[0], len(chosen.labels), share[1]).split(size):
             yield normalised(chosen.images[rows], self.settings), chosen.labels[rows]
 
 
@@ -68,20 +78,26 @@ class Folders:
     def __len__(self) -> int:
         return len(self.train)
 
-    def training(self, size: int, generator: torch.Generator) -> Batches:
+    def training(
+        self,
+        size: int,
+        generator: torch.Generator,
+        order: torch.Generator | None = None,
+        share: Share = (0, 1),
+    ) -> Batches:
         """Give all training pictures once, a random part of each."""
+        rows = torch.randperm(len(self), generator=order or generator)
+        batches = [batch for batch in rows.split(size) if len(batch) >= share[1]]
+        parts = [batch[share[0] :: share[1]].tolist() for batch in batches]
         workers = self.settings["workers"]
-        yield from (
-            (normalised(x, self.settings), y)
-            for x, y in DataLoader(
-                self.train, size, shuffle=True, generator=generator, num_workers=workers
-            )
-        )
+        for x, y in DataLoader(self.train, batch_sampler=parts, num_workers=workers):
+            yield normalised(x, self.settings), y
 
-    def plain(self, part: str, size: int) -> Batches:
+    def plain(self, part: str, size: int, share: Share = (0, 1)) -> Batches:
         """Give the middle of each picture of `held` or `test`."""
         workers = self.settings["workers"]
-        for x, y in DataLoader(self.parts[part], size, num_workers=workers):
+        chosen = Subset(self.parts[part], range(share[0], len(self.parts[part]), share[1]))
+        for x, y in DataLoader(chosen, size, num_workers=workers):
             yield normalised(x, self.settings), y
 
 

@@ -4,16 +4,21 @@ python -m experiments.vit.deit [--recipe cifar10] [--kinds gelu ran kat ran_plus
 
 A recipe is a file in this folder: `cifar10.toml` is what is recorded here, `imagenet.toml` the
 paper's. Rows go to experiments/results/vit_<recipe>.csv, each run as soon as it is there; a second
-call goes on. Needs transformers 5 and RAN_DATA (--smoke does not).
+call goes on. Needs transformers 5 and RAN_DATA (--smoke does not). On several processes:
+torchrun --nproc-per-node 4 -m experiments.vit.deit --recipe imagenet
 """
 
 from __future__ import annotations
 
 import functools
+import os
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import distributed
 
 import rational_anova as ra
 from experiments.results import read_config
@@ -53,22 +58,30 @@ def work(kind: str, seed: int, name: str, folder: Path | None = None, made: Any 
     return {**row, "epochs": settings["train"]["epochs"], "torch": torch.__version__}
 
 
-def smoke() -> None:
-    """Train every kind for one epoch on made-up images."""
-    settings = recipe("cifar10")
-    settings["model"] |= {"image_size": 8, "patch_size": 4, "hidden_size": 12}
-    settings["model"] |= {"intermediate_size": 24, "num_hidden_layers": 1, "num_labels": 2}
+def smoke(name: str = "cifar10") -> None:
+    """Train every kind for one epoch, much smaller: on made-up images, or those of a folder."""
+    settings = recipe(name)
+    folders = "folder" in settings["data"]
+    size = 32 if folders else 8
+    settings["model"] |= {"image_size": size, "patch_size": size // 2, "hidden_size": 12}
+    settings["model"] |= {"intermediate_size": 24, "num_hidden_layers": 1}
     settings["kinds"] |= {"groups": 2, "pairs": 3, "plus_hidden": 20}
     settings["train"] |= {"epochs": 1, "batch_size": 16, "erase": 0.5, "average": 0.9}
-    torch.manual_seed(0)
-    labels = torch.arange(40) % 2
-    made = torch.randint(256, (40, 3, 8, 8), dtype=torch.uint8)
-    part = images.ImageSet(made, labels, ("one", "other"))
-    data = sources.Memory(settings["data"], part, part)
-    table = Table("smoke", KEY, fresh=True, study="vit")
-    tasks = [{"kind": k, "seed": 0, "name": "", "made": (settings, data)} for k in KINDS]
-    run(table, work, tasks, 1)
-    table.path.unlink()
+    data: sources.Memory | sources.Folders
+    if folders:
+        settings["data"] |= {"workers": 0, "held": 0.25}
+        data = sources.load(settings["data"], size)
+    else:
+        settings["model"]["num_labels"] = 2
+        torch.manual_seed(0)
+        labels = torch.arange(40) % 2
+        made = torch.randint(256, (40, 3, 8, 8), dtype=torch.uint8)
+        part = images.ImageSet(made, labels, ("one", "other"))
+        data = sources.Memory(settings["data"], part, part)
+    kinds = TRAINED[:2] if folders else KINDS
+    tasks = [{"kind": k, "seed": 0, "name": "", "made": (settings, data)} for k in kinds]
+    with tempfile.TemporaryDirectory() as folder:
+        _run(tasks, 1, lambda: Table("smoke", KEY, study="vit", folder=Path(folder)))
 
 
 def main() -> None:
@@ -79,7 +92,7 @@ def main() -> None:
     parser.add_argument("--checkpoints", type=Path, help="a folder to keep unfinished runs in")
     options = parser.parse_args()
     if options.smoke:
-        smoke()
+        smoke(options.recipe)
         return
     variants = recipe(options.recipe).get("variants", {})
     kinds = options.kinds or [*TRAINED, *variants]
@@ -90,7 +103,25 @@ def main() -> None:
         for seed in options.seeds
         for kind in kinds
     ]
-    run(Table(options.recipe, KEY, study="vit"), work, tasks, options.jobs)
+    _run(tasks, options.jobs, lambda: Table(options.recipe, KEY, study="vit"))
+
+
+def _run(tasks: list[dict[str, Any]], jobs: int, results: Callable[[], Table]) -> None:
+    """Do what the table has not yet; of several processes all work, and the first one writes."""
+    table = results()
+    if "WORLD_SIZE" not in os.environ:
+        run(table, work, tasks, jobs)
+        return
+    distributed.init_process_group()
+    first = distributed.get_rank() == 0
+    for task in tasks:
+        held: list[Any] = [table.has(**{key: task[key] for key in KEY}) if first else None]
+        distributed.broadcast_object_list(held)
+        if not held[0]:
+            row = work(**task)
+            if first:
+                table.add(row)
+    distributed.destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,9 @@
-"""One training run of a recipe: AdamW, warm-up and cosine, the epoch chosen on held-out images."""
+"""One training run of a recipe: AdamW, warm-up and cosine, the epoch chosen on held-out images.
+
+Where torchrun has started several processes (gloo or NCCL), each takes its part of every batch,
+DistributedDataParallel averages the gradients, accuracies are counted over all, and the first
+process prints and writes. What is random in images and mixing is each process's own.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
 from torch.nn import functional
 
 import rational_anova as ra
 from experiments.files import write_whole
-from experiments.vit.data import Folders, Memory
+from experiments.vit.data import Folders, Memory, Share
 from experiments.vit.mixing import mixed
 
 Settings = dict[str, Any]
@@ -44,7 +49,7 @@ def train(
         run.restore(torch.load(checkpoint))
     while run.epoch < settings["epochs"]:
         run.one_epoch()
-        if checkpoint is not None:
+        if checkpoint is not None and run.share[0] == 0:
             file = io.BytesIO()
             torch.save(run.state(), file)
             write_whole(checkpoint, file.getvalue())
@@ -52,7 +57,7 @@ def train(
     return {
         "epoch": run.best[1],
         "held": run.best[0],
-        "test": accuracy(run.averaged, data, "test", settings["batch_size"]),
+        "test": accuracy(run.averaged, data, "test", settings["batch_size"], run.share),
         "training_loss": run.loss,
         "seconds": run.seconds,
     }
@@ -65,7 +70,11 @@ class _Run:
         self, model: nn.Module, data: Any, settings: Settings, classes: int, seed: int
     ) -> None:
         self.model, self.data, self.settings, self.classes = model, data, settings, classes
-        self.generator = torch.Generator().manual_seed(seed)
+        self.share, self.seed = share(), seed
+        self.generator = torch.Generator().manual_seed(seed + 1000 * self.share[0])
+        self.run = model
+        if self.share[1] > 1:
+            self.run = nn.parallel.DistributedDataParallel(model)
         rates = {k: settings[k] for k in ("numerator_rate", "denominator_rate", "gate_rate")}
         self.optimizer = torch.optim.AdamW(
             ra.parameter_groups(model, settings["learning_rate"], settings["weight_decay"], **rates)
@@ -82,12 +91,15 @@ class _Run:
         settings, losses = self.settings, []
         steps = settings["epochs"] * math.ceil(len(self.data) / settings["batch_size"])
         self.model.train()
-        for x, y in self.data.training(settings["batch_size"], self.generator):
+        own: tuple[Any, ...] = ()
+        if self.share[1] > 1:  # the order is everybody's, and follows from the epoch
+            own = (torch.Generator().manual_seed(1000 * self.seed + self.epoch), self.share)
+        for x, y in self.data.training(settings["batch_size"], self.generator, *own):
             x, target = mixed(x, y, self.classes, settings, self.generator)
             for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
                 group["lr"] = rate * _factor(self.step / steps, settings)
             self.optimizer.zero_grad()
-            loss = functional.cross_entropy(self.model(x), target)
+            loss = functional.cross_entropy(self.run(x), target)
             loss.backward()
             if settings["clip"]:
                 nn.utils.clip_grad_norm_(self.model.parameters(), settings["clip"])
@@ -98,11 +110,12 @@ class _Run:
             self.step += 1
         self.epoch += 1
         self.loss = sum(losses) / len(losses)
-        held = accuracy(self.averaged, self.data, "held", settings["batch_size"])
+        held = accuracy(self.averaged, self.data, "held", settings["batch_size"], self.share)
         self.seconds += time.process_time() - begun
         if held > self.best[0]:
             self.best = (held, self.epoch, copy.deepcopy(self.averaged.state_dict()))
-        print(f"epoch {self.epoch}  loss {self.loss:.3f}  held {held:.4f}", flush=True)
+        if self.share[0] == 0:
+            print(f"epoch {self.epoch}  loss {self.loss:.3f}  held {held:.4f}", flush=True)
 
     def state(self) -> dict[str, Any]:
         """Return all that the run needs to go on."""
@@ -120,20 +133,33 @@ class _Run:
         self.model.load_state_dict(state["model"])
         self.averaged.load_state_dict(state["averaged"])
         self.optimizer.load_state_dict(state["optimizer"])
-        self.generator.set_state(state["generator"])
+        if self.share[0] == 0:
+            self.generator.set_state(state["generator"])
+        else:  # the file has the first process's
+            self.generator.manual_seed(self.seed + 1000 * self.share[0] + state["numbers"][1])
         self.step, self.epoch, self.seconds, self.loss = state["numbers"]
         self.best = state["best"]
 
 
+def share() -> Share:
+    """Return which of how many processes this is."""
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return 0, 1
+    return distributed.get_rank(), distributed.get_world_size()
+
+
 @torch.no_grad()
-def accuracy(model: nn.Module, data: Memory | Folders, part: str, size: int) -> float:
+def accuracy(
+    model: nn.Module, data: Memory | Folders, part: str, size: int, among: Share = (0, 1)
+) -> float:
     """Return the share of images whose class is found."""
     model.eval()
-    right = count = 0
-    for x, y in data.plain(part, size):
-        right += int((model(x).argmax(-1) == y).sum())
-        count += len(y)
-    return right / count
+    counts = torch.zeros(2, dtype=torch.float64)
+    for x, y in data.plain(part, size, *([among] if among[1] > 1 else [])):
+        counts += torch.tensor([float((model(x).argmax(-1) == y).sum()), len(y)])
+    if among[1] > 1:
+        distributed.all_reduce(counts)
+    return float(counts[0] / counts[1])
 
 
 def _factor(done: float, settings: Settings) -> float:

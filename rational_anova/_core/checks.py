@@ -41,6 +41,13 @@ def integer(value: object, name: str, minimum: int = 0) -> int:
     return int(value)
 
 
+def boolean(value: object, name: str) -> bool:
+    """Return `value` if it is True or False; words and numbers are refused."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return value
+
+
 def nonnegative(value: object, name: str) -> float:
     """Return `value` as a finite float that is zero or more."""
     number = real(value, name)

@@ -34,10 +34,11 @@ def ran_conv_net(
     outputs: int,
     stages: int = 3,
     degrees: tuple[int, int] = (3, 2),
+    constant: bool = False,
 ) -> Iterator[list[Architecture]]:
     """Widths of the stages; the last one is matched, its pairs follow."""
-    unit = count.unit_parameters(1, check.degrees(degrees))
-    pair = count.unit_parameters(2, (2, 2))
+    unit = count.unit_parameters(1, check.degrees(degrees), constant=constant)
+    pair = count.unit_parameters(2, (2, 2), constant=constant)
 
     def size(widths: tuple[int, ...]) -> int:
         last = widths[-1]
@@ -45,7 +46,7 @@ def ran_conv_net(
         head = count.ran_parameters(last, outputs, True, unit, pair, pairs)
         return count.conv_parameters(channels, widths, unit) + head
 
-    fixed = {"topology": _TOPOLOGY, "degrees": degrees}
+    fixed = {"topology": _TOPOLOGY, "degrees": degrees, **_kept(constant)}
     yield _doubling("RANConvNet", size, target, channels, outputs, stages, fixed)
 
 
@@ -93,13 +94,14 @@ def ran(
     degrees: tuple[int, int] = (2, 2),
     pair_degree: int | tuple[int, int] = 2,
     heads: int | None = None,
+    constant: bool = False,
 ) -> Iterator[list[Architecture]]:
     """Shallow networks: heads and pairs."""
     linear, most = outputs > 1, max_pairs(inputs)
 
     def size(heads: int, pairs: int) -> int:
-        main = count.unit_parameters(1, check.degrees(degrees), heads)
-        pair = count.unit_parameters(2, _both(pair_degree), heads)
+        main = count.unit_parameters(1, check.degrees(degrees), heads, constant=constant)
+        pair = count.unit_parameters(2, _both(pair_degree), heads, constant=constant)
         return count.ran_parameters(inputs, outputs, linear, main, pair, pairs)
 
     def matched(heads: int) -> Architecture:
@@ -111,6 +113,7 @@ def ran(
             "degrees": degrees,
             "pair_degree": pair_degree,
             "heads": heads,
+            **_kept(constant),
         }
         return Architecture("RAN", arguments, size(heads, pairs), target)
 
@@ -131,10 +134,11 @@ def deep_ran(
     heads: int = 1,
     blocks: int = 2,
     width: int | None = None,
+    constant: bool = False,
 ) -> Iterator[list[Architecture]]:
     """Deep networks: pairs, then an embedding too."""
-    node = count.unit_parameters(1, check.degrees(degrees), heads)
-    pair = count.unit_parameters(2, _both(pair_degree), heads)
+    node = count.unit_parameters(1, check.degrees(degrees), heads, constant=constant)
+    pair = count.unit_parameters(2, _both(pair_degree), heads, constant=constant)
 
     def matched(width: int | None) -> Architecture:
         nodes = inputs if width is None else width
@@ -154,6 +158,7 @@ def deep_ran(
             "degrees": degrees,
             "pair_degree": pair_degree,
             "heads": heads,
+            **_kept(constant),
         }
         return Architecture("DeepRAN", arguments, size(pairs), target)
 
@@ -266,8 +271,13 @@ def _both(degree: int | tuple[int, int]) -> tuple[int, int]:
     )
 
 
+def _kept(constant: bool) -> dict[str, bool]:
+    """Return the argument that a network needs for constants in q."""
+    return {"constant": True} if constant else {}
+
+
 Search = Callable[..., Iterator[list[Architecture]]]
-_PAIRED = ("degrees", "pair_degree", "heads")
+_PAIRED = ("degrees", "pair_degree", "heads", "constant")
 # Each family: how its shapes are searched, and which arguments can be fixed.
 FAMILIES: dict[str, tuple[Search, tuple[str, ...]]] = {
     "RAN": (ran, _PAIRED),
@@ -278,6 +288,6 @@ FAMILIES: dict[str, tuple[Search, tuple[str, ...]]] = {
 }
 # Those of images, whose inputs are channels.
 IMAGE_FAMILIES: dict[str, tuple[Search, tuple[str, ...]]] = {
-    "RANConvNet": (ran_conv_net, ("stages", "degrees")),
+    "RANConvNet": (ran_conv_net, ("stages", "degrees", "constant")),
     "CNN": (cnn, ("stages",)),
 }

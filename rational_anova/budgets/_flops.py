@@ -108,9 +108,12 @@ def unit_flops(form: Form, heads: int = 1, gated: bool = True) -> int:
         horner = 2 * len(powers) - (2 if constant else 1)
         head += horner + form.kind.flops + 1  # q, psi(q), and its sum into d
     total = heads * head + heads - 1
+    base = 0 if form.base.is_zero else form.base.flops
+    if form.reach is not None:
+        total += 2 + (0 if form.base.is_zero else 3)  # two bounds; which side, and what goes on
     if not gated:
-        return total
+        return total + (base if form.reach is not None else 0)
     if form.base.is_zero:
         return total + 1
     mean = form.variables if form.variables > 1 else 0
-    return total + mean + form.base.flops + 3
+    return total + mean + base + 3

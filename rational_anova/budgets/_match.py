@@ -46,9 +46,10 @@ def match_budget(
         family: `RAN`, `DeepRAN`, `MLP`, `KAN` or `KAF`; for images `RANConvNet` or `CNN`.
         in_features: number of inputs; for images of channels.
         out_features: number of outputs.
-        fixed: what must stay as it is: `degrees`, `pair_degree`, `heads` for RAN and DeepRAN,
-            `width` and `blocks` for DeepRAN, `hidden_layers` (1 or 2) for the others, `grid` and
-            `order` for KAN, `frequencies` for KAF, `stages` for RANConvNet and CNN.
+        fixed: what must stay as it is: `degrees`, `pair_degree`, `heads`, `constant` for RAN and
+            DeepRAN, `width` and `blocks` for DeepRAN, `hidden_layers` (1 or 2) for the others,
+            `grid` and `order` for KAN, `frequencies` for KAF, `stages` for RANConvNet and CNN,
+            `degrees` and `constant` for RANConvNet.
 
     Returns:
         The architecture; a `RuntimeWarning` says so if it is more than 2 % off.
@@ -64,7 +65,9 @@ def match_budget(
     search, allowed = check.lookup(family, FAMILIES | IMAGE_FAMILIES, "family")
     for name, value in fixed.items():
         check.choice(name, allowed, f"{family}'s keyword arguments")
-        if name not in ("degrees", "pair_degree") and value is not None:
+        if name == "constant":
+            check.boolean(value, name)
+        elif name not in ("degrees", "pair_degree") and value is not None:
             check.integer(value, name, 1)
     found: list[Architecture] = []
     for shape in search(goal, inputs, outputs, **fixed):

@@ -25,16 +25,24 @@ def count_parameters(model: nn.Module, trainable: bool = True) -> int:
 
 
 def unit_parameters(
-    variables: int, degrees: tuple[int, int], heads: int = 1, gate: bool = True
+    variables: int,
+    degrees: tuple[int, int],
+    heads: int = 1,
+    gate: bool = True,
+    constant: bool = False,
 ) -> int:
     """Return the parameters of one unit: m + n + 2 in one variable, T + S + 1 in two (Eq. 10).
+
+    A head with a constant in q has one more.
 
     Example:
         >>> unit_parameters(1, (3, 2)), unit_parameters(2, (2, 2))
         (7, 12)
+        >>> unit_parameters(1, (3, 2), constant=True), unit_parameters(2, (2, 2), constant=True)
+        (8, 13)
     """
     top = len(monomials(variables, degrees[0]))
-    bottom = len(monomials(variables, degrees[1], constant=False))
+    bottom = len(monomials(variables, degrees[1], constant))
     return heads * (top + bottom) + gate
 
 

@@ -66,6 +66,8 @@ def bound(
 ) -> CellBounds:
     """Bound the units `unit` (cells,) on the boxes from low to high, each (cells, variables).
 
+    What is said of centres is said of some point of each box.
+
     Args:
         bank: the units.
         unit: which of them.
@@ -74,6 +76,55 @@ def bound(
         sides: if given, bound the smooth functions that the units are on these sides of their kinks
             (the signs of each head's q for `abs`, then that of the base's argument for `relu`).
     """
+    reach = bank.form.reach
+    if reach is None:
+        return _smooth(bank, unit, low, high, sides)
+    inner = _smooth(bank, unit, low.clip(-reach, reach), high.clip(-reach, reach), sides)
+    sizes = high[:, 0] > low[:, 0]
+    left, right = low[:, 0] < -reach, high[:, 0] > reach
+    none = (sizes & (high[:, 0] <= -reach)) | (high[:, 0] < -reach)
+    none |= (sizes & (low[:, 0] >= reach)) | (low[:, 0] > reach)
+    for end, there in ((-reach, left), (reach, right)):
+        if there.any():
+            inner = _joined(inner, _beyond(bank, unit, low, high, end), there, there & none)
+    return inner
+
+
+def _beyond(bank: Bank, unit: np.ndarray, low: Array, high: Array, end: float) -> CellBounds:
+    """Bound units on the parts of boxes beyond an end of their reach."""
+    keep = np.maximum if end > 0 else np.minimum
+    low, high = keep(low, end), keep(high, end)
+    centre, _ = around(low, high)
+    x = Interval(np.stack([low[:, 0], centre[:, 0]]), np.stack([high[:, 0], centre[:, 0]]))
+    here = np.full_like(low, end)
+    at_end = _smooth(bank, unit, here, here, None)
+    value, slope, _ = BASE[bank.form.base.name]
+    rise = value(x) - value(point(np.full_like(x.low, end)))
+    along = slope(x)
+    return CellBounds((at_end.value + rise).known(), [along], at_end.denominator, along.most[0])
+
+
+def _joined(one: CellBounds, other: CellBounds, there: np.ndarray, alone: np.ndarray) -> CellBounds:
+    """Join bounds: of both where `there`, of the other where `alone`, else of the one."""
+
+    def join(a: Interval, b: Interval) -> Interval:
+        both = hull([a[0], b[0]])
+        ends = []
+        for mine, theirs, union in ((a.low, b.low, both.low), (a.high, b.high, both.high)):
+            over = np.where(alone, theirs[0], np.where(there, union, mine[0]))
+            ends.append(np.stack([over, np.where(alone, theirs[1], mine[1])]))
+        return Interval(*ends)
+
+    slopes = [join(a, b) for a, b in zip(one.slopes, other.slopes, strict=True)]
+    union = np.maximum(one.steepest, other.steepest)
+    steepest = np.where(alone, other.steepest, np.where(there, union, one.steepest))
+    return CellBounds(join(one.value, other.value), slopes, one.denominator, steepest)
+
+
+def _smooth(
+    bank: Bank, unit: np.ndarray, low: Array, high: Array, sides: Sides | None
+) -> CellBounds:
+    """Bound units on boxes within their reach."""
     centre, radius = around(low, high)
     zero, first, second = indices(low.shape[1])
     ratios, denominators = [], []

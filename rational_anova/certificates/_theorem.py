@@ -52,8 +52,10 @@ def theorem(bank: Bank, low: Array, high: Array) -> list[Theorem]:
     """Return the theorem's bound of each unit on boxes low to high, (units, variables)."""
     # NOTE[DIFF] The paper has softplus in one variable without gate. Other denominators bring the
     # slope of psi (2 |q| for squares) and, for `polynomial`, the least denominator; in two
-    # variables S_1 is the sum over both partial derivatives.
-    reach = np.maximum(np.abs(low), np.abs(high))  # (units, variables)
+    # variables S_1 is the sum over both partial derivatives. Beyond their reach units have the
+    # slope of the base.
+    most = np.maximum(np.abs(low), np.abs(high))  # (units, variables)
+    reach = most if bank.form.reach is None else np.minimum(most, bank.form.reach)
     s0, s1 = _monomials(bank.form.numerator, reach), _slopes(bank.form.numerator, reach)
     wp = np.abs(bank.numerator).sum(2)  # (units, heads)
     wq = np.abs(bank.denominator).sum(2)
@@ -61,9 +63,11 @@ def theorem(bank: Bank, low: Array, high: Array) -> list[Theorem]:
     slope = _denominator_slope(bank, reach)
     linear, interaction = wp * s1[:, None] / floor, wp * s0[:, None] * slope / floor**2
     lipschitz = (linear + interaction).sum(1)
+    base = BASE[bank.form.base.name][1](Interval(-most.max(1), most.max(1))).most
     if bank.gate is not None:
-        base = BASE[bank.form.base.name][1](Interval(-reach.max(1), reach.max(1))).most
         lipschitz = np.abs(bank.gate) * lipschitz + np.abs(1 - bank.gate) * base
+    if bank.form.reach is not None:
+        lipschitz = np.maximum(lipschitz, base)
     s1q = sum(_slopes(powers, reach) for powers in bank.form.denominator)
     parts = (wp.max(1), wq.max(1), s0, s1, s1q, linear.max(1), interaction.max(1), lipschitz)
     return [Theorem(*(float(v) for v in row * _UP)) for row in np.stack(parts, 1)]

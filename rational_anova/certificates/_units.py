@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from .._core.types import Array
+from ..functional import Form
 from ..proofs import Extremes, Interval, Pair, down, extremes, positive_on
 from ..units import RationalUnit
 from ._cells import Bank, looking
+from ._curves import BASE, PSI
 from ._theorem import Theorem, theorem
 
 BUDGET = {1: 2000, 2: 8000}  # cells a unit
@@ -87,8 +89,20 @@ class Bounded:
     records: tuple[UnitCertificate, ...]
 
 
+def _refuse_unknown(form: Form) -> None:
+    """Raise for a denominator or base of a user's: nothing is proved of a function of torch's."""
+    for what, name, known in (("denominator", form.kind.name, PSI), ("base", form.base.name, BASE)):
+        if name not in known:
+            raise ValueError(
+                f"nothing can be certified of the {what} {name!r}: its range, slope and curvature "
+                f"over intervals are not known; certify has those of {', '.join(known)} "
+                "(certificates/_curves.py, see CONTRIBUTING.md)"
+            )
+
+
 def bank_of(unit: RationalUnit, copies: int = 1) -> Bank:
     """Read the coefficients of a module; each unit comes `copies` times."""
+    _refuse_unknown(unit.form)
     top, bottom = (
         np.repeat(unit._heads(rows.detach().cpu().double()).permute(2, 0, 1).numpy(), copies, 0)
         for rows in (unit.numerator, unit.denominator)
@@ -118,6 +132,8 @@ def _without_poles(bank: Bank, box: Interval, name: str) -> Bank:
     """Prove that polynomial denominators are positive, and take the bound over."""
     if bank.form.kind.minimum > 0:
         return bank
+    if bank.form.reach is not None:
+        box = box.clipped(-bank.form.reach, bank.form.reach)
     if not np.isfinite(box.low + box.high).all():
         raise ValueError(
             f"the inputs of {name} have no finite bounds, so its denominators may have poles there "

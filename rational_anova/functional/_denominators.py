@@ -35,6 +35,7 @@ class Denominator:
         minimum: the greatest lower bound of 1 + psi over the reals (-inf for `polynomial`).
         rational: whether psi of a polynomial is a polynomial, so that poles are its roots.
         squares: whether q is split into several polynomials with constants (`sos`).
+        refuses_constant: why q takes no constant term; empty where it may have one.
         start: the value of a leading coefficient at which the gradient is not zero.
         eps: the default for eps.
         flops: operations of psi on one number; a transcendental function counts as one.
@@ -47,6 +48,7 @@ class Denominator:
     minimum: float = 1.0
     rational: bool = False
     squares: bool = False
+    refuses_constant: str = ""
     start: float = 0.0
     eps: float = 0.0
     flops: int = 1
@@ -55,12 +57,18 @@ class Denominator:
         # Functions without a name of their own cannot be pickled; the registry has them.
         return _denominator, (self.name,)
 
-    def layout(self, variables: int, degree: int) -> tuple[Powers, ...]:
+    def layout(self, variables: int, degree: int, constant: bool = False) -> tuple[Powers, ...]:
         """Powers of each polynomial q; together they hold all coefficients, in order."""
-        count = len(monomials(variables, degree, constant=False))
+        if constant and self.refuses_constant:
+            takers = [kind.name for kind in DENOMINATORS.values() if not kind.refuses_constant]
+            raise ValueError(
+                f"constant=True is not for denominator={self.name!r}: {self.refuses_constant}; "
+                f"leave it at False, or use one of {', '.join(map(repr, takers))}"
+            )
         if self.squares:
+            count = len(monomials(variables, degree, constant=False))
             return _squares(variables, degree, count)
-        return (monomials(variables, degree, constant=False),)
+        return (monomials(variables, degree, constant),)
 
     def start_powers(self, q: Powers) -> Powers:
         """Monomials of a polynomial q that start at `start`: the lowest that there are."""
@@ -140,7 +148,8 @@ def _squareplus_expression(q: Any) -> Any:
     return (q + sympy.sqrt(q**2 + 1)) / 2
 
 
-# NOTE[DIFF] The paper has softplus alone, with which no law with a polynomial denominator is exact.
+# NOTE[DIFF] The paper has softplus alone. With the constant in q of its appendix a law with a
+# polynomial denominator is exact to rounding, without it (Eq. 4) it is not.
 DENOMINATORS: dict[str, Denominator] = {
     entry.name: entry
     for entry in (
@@ -169,6 +178,7 @@ DENOMINATORS: dict[str, Denominator] = {
             lambda q: q**2,
             rational=True,
             squares=True,
+            refuses_constant="from degree 2 on its squares have constants already",
             start=_ALIVE,
         ),
         Denominator(
@@ -178,6 +188,7 @@ DENOMINATORS: dict[str, Denominator] = {
             lambda q: q,
             minimum=float("-inf"),
             rational=True,
+            refuses_constant="1 + q has a constant, and another would only rescale p and q",
             flops=0,
         ),
     )

@@ -51,6 +51,7 @@ def gradients(
     With `reduce=by_row` those of the coefficients are (..., outer, units, inner), not summed.
     """
     open_gate = grad if gate is None else grad * gate
+    given, variables = variables, form.held(variables)
     ratios, tops, bottoms = [], [], []
     slopes: list[list[Tensor]] = [[] for _ in variables]
     for top, bottom in zip(numerator, denominator, strict=True):
@@ -70,7 +71,7 @@ def gradients(
         bottoms.append(torch.stack(rows))
         ratios.append(ratio)
     return Gradients(
-        _input_gradients(form, variables, slopes, gate, grad) if inputs else [],
+        _input_gradients(form, given, slopes, gate, grad, open_gate) if inputs else [],
         torch.stack(tops),
         torch.stack(bottoms),
         None if gate is None else reduce(grad * _beyond_base(form, variables, ratios)),
@@ -104,8 +105,13 @@ def _input_gradients(
     slopes: list[list[Tensor]],
     gate: Tensor | None,
     grad: Tensor,
+    open_gate: Tensor,
 ) -> list[Tensor]:
     result = [total(terms) if terms else torch.zeros_like(grad) for terms in slopes]
+    if form.reach is not None:
+        (x,) = variables
+        beyond = open_gate * form.base.slope(x)
+        result = [torch.where(x.abs() <= form.reach, result[0], beyond)]
     if gate is None or form.base.is_zero:
         return result
     through = grad * (1 - gate) * form.base.slope(form.mean(variables)) / len(variables)

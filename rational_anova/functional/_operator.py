@@ -22,9 +22,10 @@ def operator(
     dim: int,
 ) -> Tensor:
     """Call the operator; arguments as in `apply`."""
-    numbers = (form.variables, *form.degrees, form.kind.name, form.base.name, form.eps, dim)
+    names = form.kind.name, form.base.name
+    numbers = (form.variables, *form.degrees, *names, form.eps, form.constant, form.reach)
     result: Tensor = torch.ops.rational_anova.value(
-        x, numerator, denominator, gate, pairs, *numbers
+        x, numerator, denominator, gate, pairs, *numbers, dim
     )
     return result
 
@@ -42,9 +43,11 @@ def _value(
     kind: str,
     base: str,
     eps: float,
+    constant: bool,
+    reach: float | None,
     dim: int,
 ) -> Tensor:
-    form = Form.make(variables, (above, below), kind, base, eps)
+    form = Form.make(variables, (above, below), kind, base, eps, constant, reach)
     if pairs is not None:  # a compiled graph has not looked at their values
         check_pairs(pairs, x.shape[-1])
     # What the compiler is told of strides is that there are none.
@@ -77,10 +80,12 @@ def _slopes(
     kind: str,
     base: str,
     eps: float,
+    constant: bool,
+    reach: float | None,
     dim: int,
     inputs: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    form = Form.make(variables, (above, below), kind, base, eps)
+    form = Form.make(variables, (above, below), kind, base, eps, constant, reach)
     if pairs is not None:
         check_pairs(pairs, x.shape[-1])
     with torch.no_grad():
@@ -122,7 +127,7 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     needs = ctx.needs_input_grad
     wanted = (along, tops, bottoms, gates)
     parts = (part if need else None for part, need in zip(wanted, needs[:4], strict=True))
-    return (*parts, *[None] * 8)
+    return (*parts, *[None] * 10)
 
 
 _value.register_autograd(_backward, setup_context=_keep)

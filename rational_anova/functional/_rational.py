@@ -18,12 +18,14 @@ from ._pairs import check_pairs
 def rational_1d(
     x: Tensor,  # (..., features) with features on axis `dim`
     numerator: Tensor,  # (m + 1, units) or (heads, m + 1, units), lowest power first
-    denominator: Tensor,  # (n, units) or (heads, n, units); q has no constant term
+    denominator: Tensor,  # (n, units) or (heads, n, units), a row more with a constant
     gate: Tensor | None = None,  # (units,)
     *,
     kind: str = "softplus",
     base: str = "identity",
     eps: float | None = None,
+    constant: bool = False,
+    reach: float | None = None,
     dim: int = -1,
 ) -> Tensor:
     r"""Apply gated rational functions of one variable, feature by feature (paper Eq. 4 and 6).
@@ -40,6 +42,8 @@ def rational_1d(
         kind: a name in `DENOMINATORS`.
         base: a name in `BASES`.
         eps: added to d; None means the default of the kind (1e-6 for softplus, else 0).
+        constant: whether q has a constant term, its first coefficient.
+        reach: outside of [-reach, reach] p/d goes on as the base does; None for no end.
         dim: the feature axis.
 
     Shape: like x. `units` must divide the number of features; when it is smaller, each run of
@@ -61,8 +65,12 @@ def rational_1d(
             f"the coefficients describe {units} units, which must divide the features of x: "
             f"axis {dim} has {x.shape[dim]} (shape {tuple(x.shape)})"
         )
-    degrees = (numerator.shape[-2] - 1, denominator.shape[-2])
-    form = _form(1, degrees, kind, base, eps)
+    degrees = (numerator.shape[-2] - 1, denominator.shape[-2] - bool(constant))
+    if not degrees[1]:
+        raise ValueError(
+            "with constant=True the denominator needs at least two rows, the constant and x, got 1"
+        )
+    form = _form(1, degrees, kind, base, eps, constant, reach)
     return apply(x, numerator, denominator, gate, None, form, dim)
 
 
@@ -70,12 +78,13 @@ def rational_2d(
     x: Tensor,  # (..., d)
     pairs: Tensor,  # (2, K), integer
     numerator: Tensor,  # (T, K) or (heads, T, K), monomials 1, u, v, u^2, u v, v^2, ...
-    denominator: Tensor,  # (S, K) or (heads, S, K), the same without 1
+    denominator: Tensor,  # (S, K) or (heads, S, K), the same without 1 or, with a constant, all
     gate: Tensor | None = None,  # (K,)
     *,
     kind: str = "softplus",
     base: str = "zero",
     eps: float | None = None,
+    constant: bool = False,
 ) -> Tensor:
     r"""Apply gated rational functions of two variables to pairs of features (paper Eq. 5).
 
@@ -85,11 +94,13 @@ def rational_2d(
         x: input, features on the last axis.
         pairs: row 0 holds the feature that is u, row 1 the feature that is v.
         numerator: coefficients of p over all monomials up to a total degree.
-        denominator: coefficients of q over all monomials but 1 up to a total degree.
+        denominator: coefficients of q over all monomials up to a total degree, without 1 unless
+            there is a constant.
         gate: one number for each pair, or None.
         kind: a name in `DENOMINATORS`.
         base: a name in `BASES`.
         eps: added to d; None means the default of the kind.
+        constant: whether q has a constant term, its first coefficient.
 
     Shape: (..., d) to (..., K).
 
@@ -113,21 +124,26 @@ def rational_2d(
     if not torch.compiler.is_compiling():
         check_pairs(pairs, x.shape[-1])
     degrees = (
-        _total_degree(numerator.shape[-2], "numerator"),
-        _total_degree(denominator.shape[-2] + 1, "denominator"),
+        _total_degree(numerator.shape[-2], "numerator", True),
+        _total_degree(denominator.shape[-2], "denominator", constant),
     )
-    form = _form(2, degrees, kind, base, eps)
+    form = _form(2, degrees, kind, base, eps, constant)
     return apply(x, numerator, denominator, gate, pairs, form, -1)
 
 
 def _form(
-    variables: int, degrees: tuple[int, int], kind: str, base: str, eps: float | None
+    variables: int,
+    degrees: tuple[int, int],
+    kind: str,
+    base: str,
+    eps: float | None,
+    constant: bool,
+    reach: float | None = None,
 ) -> Form:
     check.choice(kind, DENOMINATORS, "kind")
     check.choice(base, BASES, "base")
-    if eps is not None:
-        check.nonnegative(eps, "eps")
-    return Form.make(variables, degrees, kind, base, eps)
+    given = check.boolean(constant, "constant"), Form.checked_reach(reach)
+    return Form.make(variables, degrees, kind, base, Form.checked_eps(eps), *given)
 
 
 def _coefficients(numerator: Tensor, denominator: Tensor, gate: Tensor | None) -> int:
@@ -147,13 +163,15 @@ def _coefficients(numerator: Tensor, denominator: Tensor, gate: Tensor | None) -
     return units
 
 
-def _total_degree(count: int, name: str) -> int:
-    """Degree k with (k + 1)(k + 2)/2 = count."""
+def _total_degree(rows: int, name: str, constant: bool) -> int:
+    """Degree k with (k + 1)(k + 2)/2 monomials, 1 among them or not."""
+    count = rows + (not constant)
     degree = (math.isqrt(8 * count + 1) - 3) // 2
-    if (degree + 1) * (degree + 2) // 2 != count or (name == "denominator" and degree < 1):
-        allowed = "1, 3, 6, 10, ..." if name == "numerator" else "2, 5, 9, 14, ..."
-        rows = count if name == "numerator" else count - 1
+    least = 1 if name == "denominator" else 0
+    if (degree + 1) * (degree + 2) // 2 != count or degree < least:
+        sizes = [(k + 1) * (k + 2) // 2 - (not constant) for k in range(least, least + 4)]
         raise ValueError(
-            f"{name} must hold all monomials of a total degree: {allowed} rows, got {rows}"
+            f"{name} must hold all monomials of a total degree: "
+            f"{', '.join(map(str, sizes))}, ... rows, got {rows}"
         )
     return degree

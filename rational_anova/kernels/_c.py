@@ -54,8 +54,8 @@ if hasattr(os, "register_at_fork"):
 class _Spec(ctypes.Structure):
     _fields_ = (
         *((name, ctypes.c_int64) for name in ("heads", "above", "below", "polynomials")),
-        *((name, ctypes.c_int64) for name in ("kind", "base", "gated")),
-        ("shift", ctypes.c_double),
+        *((name, ctypes.c_int64) for name in ("kind", "base", "gated", "held")),
+        *((name, ctypes.c_double) for name in ("shift", "reach", "low", "high")),
         ("table", ctypes.c_void_p),
     )
 
@@ -303,13 +303,14 @@ def _pack(spec: Spec, heads: int, gated: bool) -> _Packed:
         done += len(powers)
     table = (ctypes.c_int32 * len(numbers))(*numbers)
     counts = (heads, len(spec.numerator), done, 1 + len(spec.denominator))
-    names = (_KINDS[spec.kind], _BASES[spec.base], int(gated))
+    names = (_KINDS[spec.kind], _BASES[spec.base], int(gated), int(spec.reach is not None))
     form = (
         f"-DVARIABLES={spec.variables}",
         f"-DFORM={','.join(map(str, (*counts, *names)))}",
         f"-DTABLE={','.join(map(str, numbers))}",
     )
-    return _Packed(_Spec(*counts, *names, 1 + spec.eps, ctypes.addressof(table)), table, form)
+    numbers_of = (1 + spec.eps, spec.reach or 0.0, *spec.ends)
+    return _Packed(_Spec(*counts, *names, *numbers_of, ctypes.addressof(table)), table, form)
 
 
 def _layout(powers: Powers, start: int) -> list[int]:

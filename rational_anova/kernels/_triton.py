@@ -211,6 +211,9 @@ def _constants(spec: Spec, swapped: bool = False) -> dict[str, Any]:
         "KIND": spec.kind,
         "BASE": spec.base,
         "EPS": float(spec.eps),
+        "REACH": spec.reach or 0.0,
+        "LOW": spec.ends[0],
+        "HIGH": spec.ends[1],
         "TOPS": len(spec.numerator),
         "BOTTOMS": sum(map(len, spec.denominator)),
     }

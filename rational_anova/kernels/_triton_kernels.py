@@ -194,6 +194,18 @@ def _base_slope(z, BASE: tl.constexpr):
 
 
 @jit
+def _within(x, REACH: tl.constexpr):
+    """Return the nearest point of the range."""
+    return tl.where(x > REACH, REACH, tl.where(x < -REACH, -REACH, x))  # NaN stays NaN
+
+
+@jit
+def _base_within(x, far, REACH: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr):
+    """Return the base there, given that at x; at both ends of the range it is a number."""
+    return tl.where(x > REACH, HIGH, tl.where(x < -REACH, LOW, far))
+
+
+@jit
 def _tile(samples, units, WIDE: tl.constexpr, ALONG: tl.constexpr, ACROSS: tl.constexpr):
     """Return the block of samples of a program, its samples, its units and what of it exists."""
     program = tl.program_id(0)
@@ -276,6 +288,7 @@ def _head(
 def forward_kernel(
     rows, result, numerator, denominator, gate, pairs, samples, units, inner, features,
     P: tl.constexpr, Q: tl.constexpr, KIND: tl.constexpr, BASE: tl.constexpr, EPS: tl.constexpr,
+    REACH: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
     TOPS: tl.constexpr, BOTTOMS: tl.constexpr, HEADS: tl.constexpr,
     WIDE: tl.constexpr, ALONG: tl.constexpr, ACROSS: tl.constexpr,
 ):  # fmt: skip
@@ -284,12 +297,19 @@ def forward_kernel(
     u, v, mean, target = _inputs(
         rows, pairs, sample, unit, live, mask, units, inner, features, numerator.dtype.element_ty
     )
+    x = u
+    if REACH > 0:
+        u = _within(u, REACH)
+        v = u
     ratio = tl.zeros_like(u)
     for head in range(HEADS):
         above = numerator + head * TOPS * units + unit
         below = denominator + head * BOTTOMS * units + unit
         d = _denominator(below, units, live, u, v, Q, KIND, EPS)
         ratio += _evaluate(above, units, live, u, v, P, 0) / d
+    if REACH > 0 and BASE != "zero":
+        far = _base(x, BASE)
+        ratio += far - _base_within(x, far, REACH, LOW, HIGH)
     if gate is not None:
         weight = tl.load(gate + unit, mask=live, other=0.0)
         if BASE == "zero":
@@ -307,6 +327,7 @@ def backward_kernel(
     rows, grads, d_rows, sums, numerator, denominator, gate, pairs,
     samples, units, inner, features,
     P: tl.constexpr, Q: tl.constexpr, KIND: tl.constexpr, BASE: tl.constexpr, EPS: tl.constexpr,
+    REACH: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
     TOPS: tl.constexpr, BOTTOMS: tl.constexpr, HEADS: tl.constexpr,
     WIDE: tl.constexpr, ALONG: tl.constexpr, ACROSS: tl.constexpr,
 ):  # fmt: skip
@@ -319,6 +340,10 @@ def backward_kernel(
     u, v, mean, target = _inputs(
         rows, pairs, sample, unit, live, mask, units, inner, features, DTYPE
     )
+    x = u
+    if REACH > 0:
+        u = _within(u, REACH)
+        v = u
     grad = tl.load(grads + target, mask=mask, other=0.0).to(DTYPE)
     SLOPE: tl.constexpr = 0 if d_rows is None else 1
     sums += block * (HEADS * (TOPS + BOTTOMS) + (gate is not None)) * units + unit
@@ -340,10 +365,15 @@ def backward_kernel(
         total += ratio
         slope += part
     if gate is not None:
-        beyond = tl.where(mask, grad * (total - _base(mean, BASE)), 0.0)
+        near = _base(mean, BASE)
+        if REACH > 0 and BASE != "zero":
+            near = _base_within(x, near, REACH, LOW, HIGH)
+        beyond = tl.where(mask, grad * (total - near), 0.0)
         last = sums + HEADS * (TOPS + BOTTOMS) * units
         tl.store(last, tl.sum(beyond, 0, keep_dims=True), mask=live)
     if d_rows is not None:
+        if REACH > 0:
+            slope = tl.where(tl.abs(x) > REACH, through * _base_slope(x, BASE), slope)
         if gate is not None and BASE != "zero":
             slope += grad * (1.0 - weight) * _base_slope(mean, BASE)
         tl.store(d_rows + target, slope.to(d_rows.dtype.element_ty), mask=mask)
@@ -355,6 +385,7 @@ def pairs_kernel(
     samples, units, features,
     P: tl.constexpr, Q: tl.constexpr, P_SWAPPED: tl.constexpr, Q_SWAPPED: tl.constexpr,
     KIND: tl.constexpr, BASE: tl.constexpr, EPS: tl.constexpr,
+    REACH: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
     TOPS: tl.constexpr, BOTTOMS: tl.constexpr, HEADS: tl.constexpr,
     WIDE: tl.constexpr, ALONG: tl.constexpr, ACROSS: tl.constexpr,
 ):  # fmt: skip

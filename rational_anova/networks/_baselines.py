@@ -163,8 +163,8 @@ class KAFLayer(nn.Module):
         self.phase = nn.Parameter(2 * math.pi * torch.rand(count))
         self.combine = nn.Linear(2 * count, inputs)
         self.linear = nn.Linear(inputs, outputs)
-        self.smooth = nn.Parameter(torch.tensor(1.0))
-        self.waves = nn.Parameter(torch.tensor(0.01))
+        self.smooth = nn.Parameter(torch.tensor([1.0]))
+        self.waves = nn.Parameter(torch.tensor([0.01]))
 
     def forward(self, x: Tensor) -> Tensor:
         """Apply the layer."""

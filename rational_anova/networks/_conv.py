@@ -33,6 +33,7 @@ class RANConvNet(nn.Module):
         denominator: as in `Rational1d`.
         base: base of the units between convolutions.
         stride: of the first convolution; 2 makes every stage four times as quick.
+        constant: as in `Rational1d`.
         noise: standard deviation of noise on the coefficients at the start.
         device: of the parameters.
         dtype: of the parameters.
@@ -55,6 +56,7 @@ class RANConvNet(nn.Module):
         base: str = "gelu",
         *,
         stride: int = 1,
+        constant: bool = False,
         noise: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -62,9 +64,10 @@ class RANConvNet(nn.Module):
         super().__init__()
         self.in_channels = check.integer(in_channels, "in_channels", 1)
         options: dict[str, Any] = {"device": device, "dtype": dtype}
+        shared: dict[str, Any] = {"constant": constant, "noise": noise, **options}
 
         def unit(width: int) -> nn.Module:
-            return Rational1d(width, degrees, denominator, base, noise=noise, dim=-3, **options)
+            return Rational1d(width, degrees, denominator, base, dim=-3, **shared)
 
         self.stages = _stages(self.in_channels, widths, unit, stride, **options)
         self.head = RAN(
@@ -74,8 +77,7 @@ class RANConvNet(nn.Module):
             degrees,
             denominator=denominator,
             readout="linear",
-            noise=noise,
-            **options,
+            **shared,
         )
         self.topology = self.head.topology
 

@@ -14,6 +14,11 @@ from ..units import Rational1d, Rational2d
 from ._ran import as_topology
 
 
+def _precise(dtype: torch.dtype | None) -> torch.dtype | None:
+    """The dtype of units: coefficients in half precision would not move in training."""
+    return None if dtype is None else torch.promote_types(dtype, torch.float32)
+
+
 class _FeedForward(nn.Module):
     """What both layers share; `unit` and `pair` hold keyword arguments of the units."""
 
@@ -37,11 +42,12 @@ class _FeedForward(nn.Module):
         out = size if out_features is None else check.integer(out_features, "out_features", 1)
         self.features = size
         self.fc1 = nn.Linear(size, inner, bias=bias, **options)
-        self.unit = Rational1d(inner, **unit, **options)
+        wide = {**options, "dtype": _precise(options["dtype"])}
+        self.unit = Rational1d(inner, **unit, **wide)
         self.pair = None
         if pair is not None:
             self.topology = as_topology(pairs, inner)
-            self.pair = Rational2d(self.topology, **pair, **options)
+            self.pair = Rational2d(self.topology, **pair, **wide)
         self.dropout = nn.Dropout(dropout)
         read = inner + (self.pair.units if self.pair is not None else 0)
         self.fc2 = nn.Linear(read, out, bias=bias, **options)
@@ -73,9 +79,10 @@ class RANFFN(_FeedForward):
         bias: whether both linear maps have one.
         dropout: rate of dropout behind the units.
         init: as in `Rational1d`.
+        constant: as in `Rational1d`.
         noise: standard deviation of noise on the coefficients at the start.
         device: of the parameters.
-        dtype: of the parameters.
+        dtype: of the parameters; those of the units have at least float32.
 
     Shape: (..., features) to (..., out_features).
 
@@ -100,6 +107,7 @@ class RANFFN(_FeedForward):
         bias: bool = True,
         dropout: float = 0.0,
         init: Any = "base",
+        constant: bool = False,
         noise: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -110,6 +118,7 @@ class RANFFN(_FeedForward):
             "base": base,
             "groups": groups,
             "init": init,
+            "constant": constant,
             "noise": noise,
         }
         options = {"device": device, "dtype": dtype}
@@ -135,9 +144,10 @@ class RANFFNPlus(_FeedForward):
         bias: whether both linear maps have one.
         dropout: rate of dropout behind the units.
         init: as in `Rational1d`.
+        constant: as in `Rational1d`.
         noise: standard deviation of noise on the coefficients at the start.
         device: of the parameters.
-        dtype: of the parameters.
+        dtype: of the parameters; those of the units have at least float32.
 
     Shape: (..., features) to (..., out_features).
 
@@ -162,11 +172,12 @@ class RANFFNPlus(_FeedForward):
         bias: bool = True,
         dropout: float = 0.0,
         init: Any = "base",
+        constant: bool = False,
         noise: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        shared = {"denominator": denominator, "noise": noise}
+        shared = {"denominator": denominator, "constant": constant, "noise": noise}
         unit = {"degrees": degrees, "base": base, "groups": groups, "init": init, **shared}
         pair = {"degree": pair_degree, **shared}
         options = {"device": device, "dtype": dtype}

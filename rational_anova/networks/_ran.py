@@ -76,6 +76,9 @@ class RAN(nn.Module):
         gate: start of the gates, as in `Rational1d`; None for terms without gates.
         readout: `sum` (Eq. 2), `linear` (Eq. 3), or `auto`: `sum` for one output.
         eps: added to the denominators; None means the default of the denominator.
+        constant: whether the polynomials in the denominators have constant terms, as in
+            `Rational1d`.
+        init: `base`, or `paper` for the paper's start; see `Rational1d`.
         noise: standard deviation of noise on the coefficients at the start.
         observed: what is known of the data, as `observe` notes it; files have it.
         device: of the parameters.
@@ -108,6 +111,8 @@ class RAN(nn.Module):
         gate: float | str | None = "auto",
         readout: str = "auto",
         eps: float | None = None,
+        constant: bool = False,
+        init: str = "base",
         noise: float = 0.0,
         observed: Mapping[str, Any] | None = None,
         device: torch.device | str | None = None,
@@ -132,6 +137,8 @@ class RAN(nn.Module):
             "heads": heads,
             "gate": gate,
             "eps": eps,
+            "constant": constant,
+            "init": check.choice(init, ("base", "paper"), "init"),
             "noise": noise,
             "device": device,
             "dtype": dtype,

@@ -154,7 +154,8 @@ class Snapping(Trial):
         if reason and reach == torch.inf:
             # What the data do not see may still be a long way off, and curved.
             theta = self.theta
-            for goal in torch.linspace(float(theta[n]), float(value), _LEGS + 1)[1:].tolist():
+            legs = torch.linspace(float(theta[n]), float(value), _LEGS + 1, dtype=theta.dtype)
+            for goal in legs[1:].tolist():
                 theta, again = self._move(theta, n, goal)
                 if again:
                     break

@@ -14,7 +14,7 @@ from torch import nn
 from .._core import checks as check
 from ..functional import BASES, DENOMINATORS
 from ..units import Rational1d
-from ._places import Place, describe, find, recognise, settled, values
+from ._places import Place, describe, find, function_calls, recognise, settled, values
 from ._report import Inputs, SurgeryReport, perform, widths
 from ._swap import SharedUnit, Swap
 
@@ -61,9 +61,16 @@ def unit_for(
         init="base" if init == "base" else (base or settled(place.activation)),
         dim=place.dim,
         device=weight.device,
-        dtype=weight.dtype if weight.is_floating_point() else None,
+        dtype=precise(weight),
         **options,
     )
+
+
+def precise(weight: torch.Tensor) -> torch.dtype | None:
+    """The dtype of units beside a weight: coefficients in half precision would not move."""
+    if not weight.is_floating_point():
+        return None
+    return torch.promote_types(weight.dtype, torch.float32)
 
 
 def alike(place: Place, swaps: list[Swap]) -> Rational1d | None:
@@ -76,7 +83,7 @@ def alike(place: Place, swaps: list[Swap]) -> Rational1d | None:
         if (
             (unit.features, unit.dim) == (place.channels, place.dim)
             and weight is not None
-            and (unit.numerator.device, unit.numerator.dtype) == (weight.device, weight.dtype)
+            and (unit.numerator.device, unit.numerator.dtype) == (weight.device, precise(weight))
             and same[0] is not None
             and same[1] is not None
             and torch.equal(same[0], same[1])
@@ -214,6 +221,7 @@ def _chosen(model: nn.Module, where: Where | None, inputs: Inputs | None) -> lis
             f"no replaceable activation found in the feed-forward layers of {type(model).__name__}"
             + (f" by where={where!r}" if where is not None else "")
             + (f"{seen}: name those to replace by where=" if others else "")
+            + function_calls(model)
         )
     done = [p.name for p in places if p.converted]
     refuse_converted(model, done, [p.name for p in places if not p.converted])

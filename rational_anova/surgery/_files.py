@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -143,11 +144,12 @@ def load_converted(folder: str | os.PathLike[str], cls: type[M], **options: Any)
 
     Args:
         folder: where the model was saved.
-        cls: the class of the model, such as `BertModel`; one with another head may be asked for,
-            as with `from_pretrained`.
+        cls: the class of the model, such as `BertModel` or `AutoModelForCausalLM`; one with another
+            head may be asked for, as with `from_pretrained`.
         options: of `from_pretrained`.
     """
     path = Path(folder) / "config.json"
+    cls = _concrete(cls, folder)
     if not path.is_file():
         raise FileNotFoundError(f"no config.json in {folder}, so no saved model")
     config = json.loads(path.read_text())
@@ -172,6 +174,12 @@ def load_converted(folder: str | os.PathLike[str], cls: type[M], **options: Any)
 
     # A class of the same name: frameworks look names up.
     names = {"__init__": build, "__module__": cls.__module__, "__qualname__": cls.__qualname__}
+    # Coefficients are read in full precision, whatever dtype the model is asked for in.
+    planned = [entry["name"] for entry in entries]  # and without the base model's prefix
+    kept = {*planned, *(name.partition(".")[2] for name in planned if "." in name)}
+    names["_keep_in_fp32_modules_strict"] = (
+        set(getattr(cls, "_keep_in_fp32_modules_strict", None) or ()) | kept
+    )
     converted: Any = type(cls.__name__, (cls,), names)
     try:
         model, found = converted.from_pretrained(folder, output_loading_info=True, **options)
@@ -182,6 +190,24 @@ def load_converted(folder: str | os.PathLike[str], cls: type[M], **options: Any)
     for swap, entry in zip(made, entries, strict=True):
         _restore_buffers(swap.new, record.built(entry, path))
     return model
+
+
+def _concrete(cls: Any, folder: str | os.PathLike[str]) -> Any:
+    """Return the class that an `AutoModel...` chooses for a folder; others as they are."""
+    choices = getattr(cls, "_model_mapping", None)
+    if choices is None or (isinstance(cls, type) and issubclass(cls, nn.Module)):
+        return cls
+    library: Any = importlib.import_module(cls.__module__.partition(".")[0])
+    config = library.AutoConfig.from_pretrained(folder)
+    if type(config) not in choices:
+        named = ", ".join(config.architectures or ["see its config.json"])
+        raise ValueError(
+            f"{cls.__name__} has no model for a {type(config).__name__}; pass its class ({named})"
+        )
+    found = choices[type(config)]
+    several = found if isinstance(found, tuple) else (found,)
+    named = [each for each in several if each.__name__ in (config.architectures or ())]
+    return (named or list(several))[0]
 
 
 def _swaps(model: nn.Module, entries: list[dict[str, Any]], source: object) -> list[Swap]:
@@ -210,7 +236,7 @@ def _swaps(model: nn.Module, entries: list[dict[str, Any]], source: object) -> l
         check_place(places, name, old, new, source)
         beside = next((p for p in holder.parameters() if p.is_floating_point()), None)
         if beside is not None and not beside.is_meta:
-            new.to(device=beside.device, dtype=beside.dtype)
+            new.to(device=beside.device, dtype=beside.dtype)  # units stay in full precision
         swaps[entry["name"]] = Swap(holder, name, old, new)
     return list(swaps.values())
 

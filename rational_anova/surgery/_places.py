@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import copy
 import functools
+import inspect
 import itertools
 import re
+import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -350,3 +353,27 @@ def _around(
 
 def _linears(module: nn.Module) -> list[Linear]:
     return [found for child in _children(module).values() if (found := linear_map(child))]
+
+
+_CALLED = {"gelu", "silu", "relu", "tanh", "elu", "selu", "leaky_relu", "mish", "hardswish"}
+
+
+def function_calls(model: nn.Module) -> str:
+    """Say which classes of a model call activations as functions, which nobody can replace."""
+    found: dict[str, str] = {}
+    for kind in {type(module) for module in model.modules()}:
+        if kind.__module__.startswith("torch.") or issubclass(kind, RationalUnit):
+            continue
+        with contextlib.suppress(OSError, TypeError, SyntaxError):
+            tree = ast.parse(textwrap.dedent(inspect.getsource(kind.forward)))
+            calls = [n.func for n in ast.walk(tree) if isinstance(n, ast.Call)]
+            names = [c for c in calls if isinstance(c, ast.Attribute) and c.attr in _CALLED]
+            if names:
+                found[kind.__name__] = ast.unparse(names[0])
+    if not found:
+        return ""
+    told = ", ".join(f"{name}.forward calls {call}()" for name, call in sorted(found.items())[:3])
+    return (
+        f"; {told}, and function calls cannot be seen or replaced: make it a module, such as "
+        "self.act = nn.GELU(), and call that"
+    )

@@ -11,7 +11,6 @@ from ._api import fit as fit
 from ._api import fit_path as fit_path
 from ._api import select_topology as select_topology
 from ._api import sweep as sweep
-from ._data import Diverged as Diverged
 from ._history import Checkpoint as Checkpoint
 from ._history import History as History
 from ._history import Record as Record
@@ -27,4 +26,5 @@ from ._restarts import Sweep as Sweep
 from ._restarts import Trial as Trial
 from ._terms import active_terms as active_terms
 from ._terms import prune as prune
+from .data import Diverged as Diverged
 from .optimizers import Covariance as Covariance

@@ -13,13 +13,24 @@ from .._core import checks as check
 from .._core.callbacks import Callback, checked
 from ..networks import RAN
 from ..topology import Topology
-from ._data import Data, Rows, learnable, outputs_of, prepare_source, require_module, training_part
-from ._fit import Settings, run
+from ._fit import run
 from ._history import History
 from ._losses import Loss, resolve_loss
 from ._path import PenaltyPath, follow
 from ._restarts import Sweep, best_of, combinations, in_this_process, trial
 from ._select import METHODS, Choice, choose_pairs
+from ._settings import Settings
+from .data import (
+    Data,
+    Rows,
+    core,
+    learnable,
+    outputs_of,
+    prepare_source,
+    require_module,
+    training_part,
+)
+from .data import processes as taking_part
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,6 +53,7 @@ def fit(
     schedule: str = "constant",
     warmup: float = 0.0,
     clip: float | None = None,
+    accumulate: int = 1,
     penalty: float = 0.0,
     penalized: str = "all",
     topology: str | None = None,
@@ -52,6 +64,7 @@ def fit(
     n_jobs: int = 1,
     seed: int = 0,
     precision: str = "full",
+    processes: str = "auto",
     time_limit: float | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 30.0,
@@ -90,6 +103,8 @@ def fit(
         schedule: `constant` or `cosine`, for Adam.
         warmup: share of the steps over which Adam's rate rises from zero.
         clip: largest norm of the gradient, for Adam.
+        accumulate: into how many parts each batch of Adam is cut, one after the other, whose
+            gradients add up to that of the batch: less memory, the same steps.
         penalty: group lasso on the terms of a RAN or the pairs of a DeepRAN (see `prune`).
         penalized: `all` terms, or the `pairs` alone.
         topology: choose the pairs of a RAN first, by `residual`, `gradient`, `learned`, `top-k`,
@@ -101,13 +116,18 @@ def fit(
         n_jobs: how many restarts run at once, through joblib and its backends.
         seed: of shuffling, of the split and of the restarts.
         precision: `full`, `bf16` or `fp16` (autocast), for Adam.
+        processes: where `torchrun` or `accelerate` have started several, and `torch.distributed`
+            is initialised, all of them call `fit` and fit one model, as one process would: its
+            batches, losses and decisions. `split`: each was given the same rows, and takes its part
+            of every batch; `shards`: each was given rows of its own; `auto` sees which;
+            `alone`: they share nothing. The model may be in DistributedDataParallel.
         time_limit: seconds after which to stop.
         checkpoint: a file to save the run in and, if it is there, to go on from.
         checkpoint_every: seconds between two saves.
         resume: False starts anew and overwrites the file.
         callbacks: functions that are called with a `training.Progress` after each epoch that the
-            history records; one that returns True ends the fit, restarts included, and the best so
-            far is kept.
+            history records, of several processes on the first; one that returns True ends the fit,
+            restarts included, and the best so far is kept.
         progress: show a line with losses, rate and time left; True or a rich Console. It is the
             callback `training.ProgressBar`.
 
@@ -132,12 +152,14 @@ def fit(
         schedule=schedule,
         warmup=warmup,
         clip=clip,
+        accumulate=accumulate,
         penalty=penalty,
         penalized=penalized,
         patience=patience,
         seed=seed,
         split_seed=seed,
         precision=precision,
+        processes=processes,
         time_limit=time_limit,
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
@@ -148,16 +170,14 @@ def fit(
     require_module(model)
     count = check.integer(restarts, "restarts", 1)
     if topology is not None:
-        chosen = select_topology(
-            model,
-            data,
-            topology,
-            size,
-            validation=validation,
-            loss=loss,
-            seed=seed,
-            callbacks=settings.watchers(),
-        )
+        asked: dict[str, Any] = {"validation": validation, "loss": loss, "seed": seed}
+        shared = taking_part(processes)
+        chosen: Any = None
+        with shared.together():
+            if shared.first:  # on its rows
+                watchers = settings.watchers()
+                chosen = select_topology(model, data, topology, size, callbacks=watchers, **asked)
+        chosen = shared.from_first(chosen)
         assert isinstance(model, RAN)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)  # for what is new in a linear read-out
@@ -165,7 +185,13 @@ def fit(
     if count == 1:
         return run(model, data, validation, settings)
     noise = check.nonnegative(restart_noise, "restart_noise")
-    return best_of(model, data, validation, settings, restarts=count, noise=noise, n_jobs=n_jobs)
+    if n_jobs != 1 and taking_part(processes).count > 1:
+        raise ValueError(
+            f"n_jobs={n_jobs} starts processes of its own, and there are several already that fit "
+            "together; use n_jobs=1, or processes='alone'"
+        )
+    network = core(model)
+    return best_of(network, data, validation, settings, restarts=count, noise=noise, n_jobs=n_jobs)
 
 
 def fit_path(

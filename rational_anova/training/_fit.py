@@ -6,25 +6,30 @@ import contextlib
 import copy
 import math
 import numbers
-import os
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from .._core import checks as check
-from .._core.callbacks import Callback, ProgressBar, checked
 from . import _loop as checkpoints
-from ._data import (
+from ._history import History
+from ._loop import Loop, Plan, Stepper
+from ._losses import Loss, resolve_loss
+from ._parameter_groups import decays, parameter_groups, roles
+from ._settings import PRECISIONS, Settings
+from ._terms import open_gates
+from .data import (
     Batch,
     Data,
+    Processes,
     Rows,
     Source,
+    core,
     device_of,
+    divided,
     dtype_of,
     is_share,
     learnable,
@@ -33,18 +38,15 @@ from ._data import (
     outputs_of,
     prepare,
     prepare_source,
+    processes,
     read,
+    reduces,
+    refuse_sharded,
     set_modes,
     split,
 )
-from ._history import History
-from ._loop import Loop, Plan, Stepper
-from ._losses import Loss, resolve_loss
-from ._parameter_groups import decays, parameter_groups, roles
-from ._terms import open_gates
 from .optimizers import (
     LBFGS,
-    PENALIZED,
     FirstOrder,
     Guard,
     LevenbergMarquardt,
@@ -55,131 +57,29 @@ from .optimizers import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    pass
 
-OPTIMIZERS = ("auto", "adam", "adamw", "lbfgs", "lm")
-PRECISIONS = {"full": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 
-_RATES = {"adam": 2e-3, "adamw": 2e-3, "lbfgs": 1.0, "lm": 1.0}
 _FULL, _BATCH = 1024, 256  # rows up to which the batch is all of them; else its size
 _STEPS = 5000  # of Adam, by default
 _EPOCHS = {"lbfgs": 100, "lm": 200}
 _RECORDS = 500
 _ABSURD = 100.0  # times the variance of the target
-PRIVATE = ("split_seed", "label")  # settings that are not arguments of `fit`
-_SINKING = 1e-3
 _UNSTEADY = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd)
 # `lm` by default up to so many parameters, and so many operations in J^T J.
 _LM_SIZE, _LM_WORK = 1500, 2e10
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The arguments of `fit` that one run needs."""
-
-    loss: str | Loss = "auto"
-    optimizer: str = "auto"
-    epochs: int | None = None
-    batch_size: int | None = None
-    learning_rate: float | None = None
-    weight_decay: float = 0.0
-    denominator_rate: float = 1.0
-    gate_rate: float = 1.0
-    denominator_decay: float | None = None
-    schedule: str = "constant"
-    warmup: float = 0.0
-    clip: float | None = None
-    penalty: float = 0.0
-    penalized: str = "all"
-    patience: int | None = None
-    seed: int = 0
-    split_seed: int = 0
-    precision: str = "full"
-    time_limit: float | None = None
-    checkpoint: str | os.PathLike[str] | None = None
-    checkpoint_every: float = 30.0
-    resume: bool = True
-    callbacks: Sequence[Callback] | None = None
-    progress: bool | Console = False
-    label: str = ""  # what callbacks are told beside the optimiser
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Settings:
-        """Make settings from keywords; an unknown one is answered with the nearest known."""
-        known = [field.name for field in fields(cls) if field.name not in PRIVATE]
-        for name in given:
-            check.choice(name, known, "a setting of fit")
-        return cls(**{"split_seed": given.get("seed", 0), **given})
-
-    def __post_init__(self) -> None:
-        check.choice(self.optimizer, OPTIMIZERS, "optimizer")
-        check.choice(self.schedule, ("constant", "cosine"), "schedule")
-        check.choice(self.penalized, PENALIZED, "penalized")
-        check.choice(self.precision, PRECISIONS, "precision")
-        check.integer(self.seed, "seed")
-        for name in ("epochs", "batch_size", "patience"):
-            if getattr(self, name) is not None:
-                check.integer(getattr(self, name), name, 1)
-        names = ("weight_decay", "denominator_rate", "gate_rate", "warmup", "penalty")
-        for name in (*names, "checkpoint_every"):
-            check.nonnegative(getattr(self, name), name)
-        for name in ("learning_rate", "clip", "time_limit"):
-            value = getattr(self, name)
-            if value is not None and check.real(value, name) <= 0:
-                raise ValueError(f"{name} must be > 0, got {value}")
-        if self.denominator_decay is not None:
-            check.nonnegative(self.denominator_decay, "denominator_decay")
-        checked(self.callbacks)
-        self._refuse()
-        if self.seed >= 2**31:
-            raise ValueError(f"seed must be below 2**31, got {self.seed}")
-        if self.warmup > 1:
-            raise ValueError(f"warmup is a share of all steps, at most 1, got {self.warmup}")
-
-    def _refuse(self) -> None:
-        """Raise where an optimiser cannot do what is asked."""
-        if self.penalty and self.optimizer == "lbfgs":
-            raise ValueError(
-                f"penalty={self.penalty:g} needs proximal steps, which lbfgs cannot take; "
-                "use optimizer='adam', 'adamw' or 'lm'"
-            )
-        if self.optimizer in ("lm", "lbfgs") and self.batch_size is not None:
-            raise ValueError(
-                f"{self.optimizer} works on all rows at once, got batch_size={self.batch_size}; "
-                "leave it out, or use optimizer='adam'"
-            )
-
-    def rates(self, optimizer: str) -> dict[str, float]:
-        """Return the rates and decays of an optimiser, as `parameter_groups` takes them."""
-        own = self.weight_decay if self.denominator_decay is None else self.denominator_decay
-        if self.denominator_decay is None and self.penalty:
-            # p/d with a small p and a small d is cheaper: without this, softplus(q) would sink
-            # towards zero without end.
-            own = max(own, _SINKING * self.penalty)
-        rate = _RATES[optimizer] if self.learning_rate is None else self.learning_rate
-        return {
-            "learning_rate": rate,
-            "weight_decay": self.weight_decay,
-            "denominator_rate": self.denominator_rate,
-            "gate_rate": self.gate_rate,
-            "numerator_decay": self.weight_decay,
-            "denominator_decay": own,
-            "vector_decay": self.weight_decay,
-        }
-
-    def watchers(self) -> tuple[Callback, ...]:
-        """Return the callbacks, and the line of progress if it is asked for."""
-        if self.progress is False or self.progress is None:
-            return checked(self.callbacks)
-        return (
-            *checked(self.callbacks),
-            ProgressBar(None if self.progress is True else self.progress),
-        )
-
-
 def run(model: nn.Module, data: Data, validation: Any, settings: Settings) -> History:
     """Fit a model once; see `fit`."""
-    Vector(model)  # raises if nothing can be trained
+    refuse_sharded(model)
+    shared, network = processes(settings.processes), core(model)
+    if reduces(model) and shared.count == 1 and settings.processes == "alone":
+        raise ValueError(
+            "processes='alone' shares nothing, and DistributedDataParallel shares gradients; pass "
+            "the model without it"
+        )
+    Vector(network)  # raises if nothing can be trained
     if settings.patience is not None and validation is None:
         raise ValueError(
             f"patience={settings.patience} needs validation rows; give validation=0.2 or data"
@@ -187,41 +87,61 @@ def run(model: nn.Module, data: Data, validation: Any, settings: Settings) -> Hi
     before = modes(model)
     try:
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(settings.seed)
-            return _run(model, data, validation, settings)
+            torch.manual_seed(settings.seed + checkpoints.CHANCE * shared.rank)
+            _agree(network, settings, shared)
+            return _run(network, model, data, validation, settings, shared)
     finally:
         set_modes(before)
 
 
-def _run(model: nn.Module, data: Data, validation: Any, settings: Settings) -> History:
-    batch = settings.batch_size or _BATCH
-    train, test = read(data, batch, settings.seed)
-    if len(train) < 2:
-        raise ValueError(f"data has {len(train)} rows; two or more are needed to learn from")
-    held: Source | None = None
-    if is_share(validation):
-        train, held = split(train, float(validation), settings.split_seed)
-    elif validation is not None:
-        held, _ = read(validation, batch, settings.seed)
-        if not len(held):
-            raise ValueError("the validation data have no rows")
-    outputs = outputs_of(model, train)
-    loss = resolve_loss(settings.loss, next(iter(train.chunks(1))).y, outputs)
-    name, reason = choose(settings, model, train, outputs)
-    # Gauss-Newton curvature squares the condition of the problem: float32 would not do.
-    work = model if name != "lm" or dtype_of(model) == torch.float64 else _double(model)
-    sources = (
-        prepare_source(train, loss, outputs, work),
-        None if held is None else prepare_source(held, loss, outputs, work, "validation "),
-        None if test is None else prepare_source(test, loss, outputs, work, "test "),
+def _agree(model: nn.Module, settings: Settings, shared: Processes) -> None:
+    """Give all processes the first one's numbers; raise if they fit another model or otherwise."""
+    own = ("checkpoint", "callbacks", "progress", "resume", "label", "loss")
+    said = {f.name: getattr(settings, f.name) for f in fields(settings) if f.name not in own}
+    shared.agree(repr(said), "what fit was asked for", "call it alike everywhere")
+    shapes = [(n, tuple(p.shape), p.dtype, p.requires_grad) for n, p in model.named_parameters()]
+    shared.agree(f"{model!r}{shapes}", "the model", "build the same one everywhere")
+    shared.spread([*model.parameters(), *model.buffers()])
+
+
+def _run(
+    model: nn.Module,
+    outer: nn.Module,
+    data: Data,
+    validation: Any,
+    settings: Settings,
+    shared: Processes,
+) -> History:
+    with shared.together():
+        read_ones = _sources(data, validation, settings, shared.count == 1)
+    train, held, test = (
+        None if source is None else divided(source, shared, settings.processes)
+        for source in read_ones
     )
+    assert train is not None
+    if held is None and is_share(validation):
+        train, held = split(train, float(validation), settings.split_seed)
+    with shared.together():
+        outputs = outputs_of(model, train)
+        loss = resolve_loss(settings.loss, next(iter(train.chunks(1))).y, outputs)
+        name, reason = choose(settings, model, train, outputs)
+        # Gauss-Newton curvature squares the condition of the problem: float32 would not do.
+        work = model if name != "lm" or dtype_of(model) == torch.float64 else _double(model)
+    with shared.together():
+        ready = [
+            None if source is None else prepare_source(source, loss, outputs, work, what)
+            for source, what in ((train, ""), (held, "validation "), (test, "test "))
+        ]
+    assert ready[0] is not None
+    sources = (ready[0], ready[1], ready[2])
     learnable(sources[0])
     note_inputs(model, data)
-    history = History(name, reason, loss.name, seed=settings.seed)
+    history = History(name, reason + _told(sources[0]), loss.name, seed=settings.seed)
     try:
         _train(
             work,
             name,
+            run=outer if work is model else work,
             sources=sources,
             loss=loss,
             outputs=outputs,
@@ -233,6 +153,31 @@ def _run(model: nn.Module, data: Data, validation: Any, settings: Settings) -> H
             model.load_state_dict(work.state_dict())
     _measure(model, sources, loss, outputs, history)
     return history
+
+
+def _sources(
+    data: Data, validation: Any, settings: Settings, alone: bool
+) -> tuple[Source, Source | None, Source | None]:
+    """Read the data of this process: training rows, validation rows of their own, test rows."""
+    batch = settings.batch_size or _BATCH
+    train, test = read(data, batch, settings.seed)
+    if len(train) < 2 and alone:
+        learnable(train)
+    held: Source | None = None
+    if validation is not None and not is_share(validation):
+        held, _ = read(validation, batch, settings.seed)
+        if not len(held):
+            raise ValueError("the validation data have no rows")
+    return train, held, test
+
+
+def _told(train: Source) -> str:
+    """Say how several processes share the rows."""
+    if train.processes.count == 1:
+        return ""
+    split = train.places is None if isinstance(train, Rows) else train.divided
+    how = "each takes its part of every batch" if split else "each with rows of its own"
+    return f"; {train.processes.count} processes, {how}"
 
 
 def choose(settings: Settings, model: nn.Module, train: Source, outputs: int) -> tuple[str, str]:
@@ -249,7 +194,8 @@ def choose(settings: Settings, model: nn.Module, train: Source, outputs: int) ->
         return "adam", f"chosen: the model has a {unsteady}"
     size, rows = Vector(model).size, len(train)
     sizes = f"{size:,} parameters, {rows:,} rows"
-    if settings.batch_size is not None or not isinstance(train, Rows):
+    batches = settings.batch_size is not None or settings.accumulate != 1
+    if batches or not isinstance(train, Rows):
         return "adam", f"chosen: batches, {sizes}"
     if size <= _LM_SIZE and rows * outputs * size**2 <= _LM_WORK:
         return "lm", f"chosen: {sizes}"
@@ -260,6 +206,7 @@ def _train(
     model: nn.Module,
     name: str,
     *,
+    run: nn.Module,
     sources: tuple[Source, Source | None, Source | None],
     loss: Loss,
     outputs: int,
@@ -280,6 +227,7 @@ def _train(
             outputs=outputs,
             settings=settings,
             penalty=penalty,
+            run=run,
         )
         mark = ""
         if plan.checkpoint is not None:
@@ -295,12 +243,23 @@ def _train(
             history=history,
             mark=mark,
         )
-        if plan.checkpoint is not None and plan.checkpoint.exists() and settings.resume:
-            loop.resume(checkpoints.read(plan.checkpoint, mark))
+        state = _kept(plan, settings, mark, sources[0].processes)
+        if state is not None:
+            loop.resume(state)
         loop.run()
         if name == "lm":
             ridge = _ridge(model, parameter_groups(model, **settings.rates(name)))
             history.covariance = covariance(model, sources[0], loss, outputs, ridge)
+
+
+def _kept(plan: Plan, settings: Settings, mark: str, shared: Processes) -> dict[str, Any] | None:
+    """Return what the first process finds in the file of the run, if there is one."""
+    state = None
+    with shared.together():
+        path = plan.checkpoint
+        if path is not None and settings.resume and shared.first and path.exists():
+            state = checkpoints.read(path, mark)
+    return shared.from_first(state)
 
 
 def _gates(model: nn.Module, penalty: Penalty | None) -> Any:
@@ -310,7 +269,7 @@ def _gates(model: nn.Module, penalty: Penalty | None) -> Any:
 def _measure(model: nn.Module, sources: Any, loss: Loss, outputs: int, history: History) -> None:
     """Evaluate the model as it is left behind, and look at its denominators."""
     model.eval()
-    guard = Guard(model)
+    guard = Guard(model, sources[0].processes)
     with guard:
         history.training_loss = evaluate(model, sources[0], loss, outputs)
         if sources[1] is not None:
@@ -336,7 +295,10 @@ def _reference(source: Source, loss: Loss) -> float:
     """Return the loss of predicting the mean, inf where that has no meaning."""
     if not loss.quadratic or not isinstance(source, Rows):
         return math.inf
-    return float(source.batch.y.double().var(0, correction=0).mean())
+    y = source.batch.y[source.own()].double()
+    moments = torch.stack([torch.ones_like(y).sum(0), y.sum(0), y.square().sum(0)])
+    source.processes.add_up(moments)
+    return float((moments[2] / moments[0] - (moments[1] / moments[0]).square()).mean())
 
 
 def _plan(name: str, train: Source, settings: Settings) -> Plan:
@@ -389,6 +351,7 @@ def _stepper(
     outputs: int,
     settings: Settings,
     penalty: Penalty | None,
+    run: nn.Module,
 ) -> Stepper:
     def ready(batch: Batch) -> Batch:
         return batch if isinstance(train, Rows) else prepare(batch, loss, outputs, model)
@@ -412,6 +375,9 @@ def _stepper(
         clip=settings.clip,
         penalty=penalty,
         precision=precision,
+        run=run,
+        processes=train.processes,
+        pieces=settings.accumulate,
     )
 
 

@@ -19,10 +19,11 @@ from torch import Tensor, nn
 
 from .._core import records
 from .._core.callbacks import Callback, Progress, entered
-from ._data import Batch, Diverged, Rows, Source, modes, prepare, set_modes
 from ._history import Checkpoint, History, Position, Record
 from ._losses import Loss
 from ._terms import active_terms
+from .data import Batch, Diverged, Lost, Rows, Source, modes, prepare, set_modes
+from .data import digest as rows_digest
 from .optimizers import evaluate
 
 
@@ -45,9 +46,10 @@ def fingerprint(
     for source in sources:
         digest.update(f"{type(source).__name__}{0 if source is None else len(source)}".encode())
         if isinstance(source, Rows):
-            for part in source.batch:
-                if isinstance(part, Tensor):
-                    digest.update(_bytes(part))
+            # The same for any number of processes, so that other numbers may go on.
+            here = rows_digest(source.batch, None if source.places is None else source.numbers())
+            everywhere = here if source.places is None else sum(source.processes.of_all(here))
+            digest.update(str(everywhere % 2**63).encode())
     return digest.hexdigest()
 
 
@@ -81,6 +83,7 @@ def read(path: str | os.PathLike[str], mark: str) -> dict[str, Any]:
 # Steps, and seconds, between two states to which a diverging or interrupted run can return.
 _SNAPSHOT, _SECONDS = 100, 5.0
 _RETREATS, _BACKOFF = 8, 0.25
+CHANCE = 10_000_019  # a prime between the seeds of processes
 _EXPLODED = 1e4  # times the loss at the start, or of predicting zero: then the run has diverged
 ENDED = ("interrupted", "callback")  # why a run stopped, if someone wants no more of it
 Tell = Callable[[Progress], bool]  # calls the callbacks; whether one asks to stop
@@ -96,8 +99,11 @@ class Stepper(Protocol):
     def rate(self) -> float:
         """What the record shows."""
 
-    def step(self, batch: Batch | None = None) -> float:
-        """Take a step, on a batch or with `full_batch` on all rows; return the loss."""
+    def step(self, batch: Batch | None = None, mass: float | None = None) -> float:
+        """Take a step, on a batch or with `full_batch` on all rows; return the loss.
+
+        `mass` is that of the batch over all processes.
+        """
 
     def set_rate(self, factor: float) -> None:
         """Multiply the step length that was asked for."""
@@ -142,6 +148,9 @@ class Loop:
         mark: fingerprint of the run, for its checkpoint.
     """
 
+    # What several processes decide must be decided alike: by sums over all of them, and where it
+    # depends on time by the first one, which alone writes files and calls callbacks.
+
     def __init__(
         self,
         model: nn.Module,
@@ -160,6 +169,7 @@ class Loop:
         self.at = Position()
         self.best: dict[str, Tensor] | None = None
         self.least = math.inf  # loss of validation rows if there are any
+        self.shared = self.train.processes
         self.steps = 1 if stepper.full_batch else self.train.steps(plan.batch_size)
         self._started = self._began = self._saved = self._snapped = time.perf_counter()
         self._good = self._snapshot()
@@ -167,6 +177,8 @@ class Loop:
     def resume(self, state: dict[str, Any]) -> None:
         """Go on from a checkpoint."""
         self._restore(state)
+        if not self.shared.first:  # chance is its own: the file has that of the first process
+            torch.manual_seed(self.plan.seed + CHANCE * self.shared.rank + self.at.step)
         self.history.records[:] = [Record(**record) for record in state["records"]]
         self.history.events[:] = state["events"]
         self._good = state
@@ -186,12 +198,18 @@ class Loop:
         self._began = time.perf_counter()
         self._started = self._began - self.at.seconds
         newest: Any = (None, 0, math.inf, [])
-        with entered(self.plan.callbacks) as tell:
+        with entered(self.plan.callbacks if self.shared.first else ()) as tell:
             try:
                 while not self.at.stopped and self.at.epoch < self.plan.epochs:
                     self._epoch(tell)
                 self.at.stopped = self.at.stopped or "finished"
+            except Lost:
+                self._leave()
+                raise
             except KeyboardInterrupt:
+                if self.shared.count > 1:  # the others cannot be asked any more
+                    self._leave()
+                    raise
                 newest = (self.best, self.at.best, self.at.best_score, self.history.records[:])
                 self._restore(self._good)
                 self.at.stopped = "interrupted"
@@ -206,6 +224,12 @@ class Loop:
             # Better than anything before the state that a resumed run goes on from.
             self.best, self.at.best, self.at.best_score, self.history.records[:] = newest
         self._keep_best()
+        self.shared.spread([*self.model.parameters(), *self.model.buffers()])
+
+    def _leave(self) -> None:
+        """Write the last good state, from which all can go on."""
+        if self.plan.checkpoint is not None and self.shared.first:
+            self._save(self._good)
 
     def _epoch(self, tell: Tell) -> None:
         try:
@@ -242,14 +266,16 @@ class Loop:
         batches = self.train.batches(self.plan.batch_size, self.plan.seed, self.at.epoch)
         for raw in itertools.islice(batches, self.at.index, None):
             batch = raw if isinstance(self.train, Rows) else self._prepare(raw)
-            if batch.weight is not None and not bool(batch.weight.sum() > 0):
+            (mass,) = self.shared.totals(batch.mass)
+            if not mass:
                 self.at.index += 1  # nothing to learn from
                 continue
+            if not len(batch.x):
+                batch = self._idle()
             self.stepper.set_rate(self.at.backoff * self._factor())
             if math.isnan(self.at.reference):
                 self.at.reference = self._reference(batch)
-            value = self._watch(self.stepper.step(batch))
-            mass = len(batch.x) if batch.weight is None else float(batch.weight.sum())
+            value = self._watch(self.stepper.step(batch, mass))
             self.at.total += value * mass
             self.at.seen += mass
             self.at.index += 1
@@ -260,6 +286,11 @@ class Loop:
                 self._pause()
                 if self.at.stopped:
                     return
+
+    def _idle(self) -> Batch:
+        """Return a row that counts for nothing: others have rows of this batch, and wait."""
+        assert isinstance(self.train, Rows)
+        return self.train.batch.idle()
 
     def _prepare(self, batch: Any) -> Any:
         return prepare(batch, self.loss, self.outputs, self.model)
@@ -274,7 +305,7 @@ class Loop:
             return 1.0
         done = (self.at.step - warm) / max(1, total - warm)
         if self.plan.time_limit is not None:  # the end may come before the last epoch
-            spent = time.perf_counter() - self._began
+            spent = self.shared.from_first(time.perf_counter() - self._began)
             done = max(done, spent / self.plan.time_limit)
         return 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
 
@@ -282,7 +313,9 @@ class Loop:
     def _reference(self, batch: Any) -> float:
         """Return the loss of predicting zero: no good run comes to be far above it."""
         zero = torch.zeros(len(batch.x), self.outputs, dtype=batch.x.dtype, device=batch.x.device)
-        return float(self.loss.mean(zero, batch.y, batch.weight))
+        value = self.loss.mean(zero, batch.y, batch.weight, 1.0)
+        total, mass = self.shared.totals(float(value), batch.mass)
+        return total / mass
 
     def _watch(self, value: float) -> float:
         if not math.isfinite(value):
@@ -311,6 +344,8 @@ class Loop:
 
     def _record(self, mean: float, tell: Tell) -> None:
         self.model.eval()
+        # Statistics of norms are those of the first process, as in DDP.
+        self.shared.spread([b for b in self.model.buffers() if b.is_floating_point()])
         scores = [
             None if source is None else evaluate(self.model, source, self.loss, self.outputs)
             for source in (self.validation, self.test)
@@ -330,7 +365,7 @@ class Loop:
         if self.plan.patience is not None and waited >= self.plan.patience:
             self.at.stopped = f"patience: {waited} epochs without a better validation loss"
         self.least = min(self.least, _score(record))
-        if tell(self._progress(record)):
+        if self.shared.from_first(tell(self._progress(record))):
             self.at.stopped = self.at.stopped or "callback"
 
     def _progress(self, record: Record) -> Progress:
@@ -349,20 +384,24 @@ class Loop:
     def _pause(self) -> None:
         """Save if it is time to, and stop if the time is up."""
         now = time.perf_counter()
-        if self.plan.time_limit is not None and now - self._began > self.plan.time_limit:
-            self.at.stopped = self.at.stopped or "time"
+        limit = self.plan.time_limit
+        over = limit is not None and now - self._began > limit
         due = self.plan.checkpoint is not None and now - self._saved >= self.plan.interval
-        if (due or now - self._snapped > _SECONDS) and (
-            self.at.index == 0 or isinstance(self.train, Rows)
-        ):
+        stale = due or now - self._snapped > _SECONDS
+        first = self.shared.first
+        over, due, stale = map(bool, self.shared.totals(*(first * n for n in (over, due, stale))))
+        if over:
+            self.at.stopped = self.at.stopped or "time"
+        if stale and (self.at.index == 0 or isinstance(self.train, Rows)):
             self._good = self._snapshot()
         if due:
             self._save(self._good)
 
     def _save(self, state: dict[str, Any]) -> None:
         assert self.plan.checkpoint is not None
-        write(self.plan.checkpoint, state)
         self._saved = time.perf_counter()
+        if self.shared.first:
+            write(self.plan.checkpoint, state)
 
     def _snapshot(self) -> dict[str, Any]:
         self._snapped = time.perf_counter()

@@ -47,9 +47,13 @@ class Loss:
             return huber, (float(self.name.removeprefix("huber ")),)
         return Loss, tuple(getattr(self, field.name) for field in fields(self))
 
-    def mean(self, outputs: Tensor, targets: Tensor, weight: Tensor | None) -> Tensor:
-        """Return the weighted mean over the rows."""
+    def mean(
+        self, outputs: Tensor, targets: Tensor, weight: Tensor | None, mass: float | None = None
+    ) -> Tensor:
+        """Return the weighted mean over the rows; with `mass` their sum, divided by it."""
         values = self.value(outputs, targets)
+        if mass is not None:
+            return (values if weight is None else values * weight).sum() / mass
         return values.mean() if weight is None else (values * weight).sum() / weight.sum()
 
 

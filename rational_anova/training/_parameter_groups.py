@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from .._core import checks as check
 from .._core.modules import linear_map
+from ..networks import GatedRationalBlock, MessageBlock
 from ..units import RationalUnit
 
 _LISTS = (nn.ModuleList, nn.Sequential)
@@ -105,19 +106,16 @@ def parameter_groups(
 def roles(model: nn.Module) -> dict[str, str]:
     """Return for each parameter by name what it is; see `parameter_groups`."""
     known: dict[int, str] = {}
-    for unit in model.modules():
-        if isinstance(unit, RationalUnit):
-            known |= {id(unit.numerator): "numerator", id(unit.denominator): "denominator"}
-            if unit.gate is not None:
-                known[id(unit.gate)] = "gate"
-    return {name: known.get(id(p)) or _role(name, p) for name, p in model.named_parameters()}
-
-
-def _role(name: str, parameter: Tensor) -> str:
-    if parameter.dim() > 1:
-        return "weight"
-    # Blocks have one gate for all that they do. A matrix of this name chooses experts.
-    return "gate" if name.rpartition(".")[2] == "gate" else "vector"
+    for part in model.modules():
+        if isinstance(part, RationalUnit):
+            known |= {id(part.numerator): "numerator", id(part.denominator): "denominator"}
+        # Whatever other models call a gate is theirs.
+        if isinstance(part, RationalUnit | MessageBlock | GatedRationalBlock):
+            known[id(part.gate)] = "gate"
+    return {
+        name: known.get(id(p)) or ("weight" if p.dim() > 1 else "vector")
+        for name, p in model.named_parameters()
+    }
 
 
 def decays(model: nn.Module, groups: list[dict[str, Any]]) -> list[float]:

@@ -15,12 +15,13 @@ from torch import nn
 from .._core import checks as check
 from .._core.files import write_figure
 from ..networks import RAN, DeepRAN
-from ._data import Data, outputs_of, prepare_source, training_part
-from ._fit import Settings, run
+from ._fit import run
 from ._history import History
 from ._loop import ENDED
 from ._losses import resolve_loss
+from ._settings import Settings
 from ._terms import active_terms, prune
+from .data import Data, outputs_of, prepare_source, training_part
 from .optimizers import Penalty
 
 if TYPE_CHECKING:

@@ -14,10 +14,11 @@ from torch import nn
 
 from .._core import checks as check
 from ..units import RationalUnit
-from ._data import Data, Diverged, note_inputs
-from ._fit import PRIVATE, Settings, run
+from ._fit import run
 from ._history import History
 from ._loop import ENDED
+from ._settings import PRIVATE, Settings
+from .data import Data, Diverged, note_inputs
 
 if TYPE_CHECKING:
     import pandas

@@ -14,10 +14,11 @@ from .._core.callbacks import Callback
 from .._core.saveable import remembered
 from ..networks import MLP, RAN
 from ..topology import Topology, max_pairs, resolve_size
-from ._data import Rows
-from ._fit import Settings, run
+from ._fit import run
 from ._losses import Loss
+from ._settings import Settings
 from ._terms import alive
+from .data import Rows
 from .optimizers import Penalty
 
 # Pairs that `learned` and `top-k` train at once; of more, the best by `residual` are taken.

@@ -27,8 +27,8 @@ class Rational2d(RationalUnit):
     r"""Gated rational functions of two variables, one for each pair (paper Eq. 5).
 
     r(u, v) = b + gate * (p(u, v)/d(u, v) - b), with all monomials up to a total degree k in p and
-    all but the constant in q: (k + 1)(k + 2)/2 each, so 12 parameters a pair at degree 2. The base
-    is a function of (u + v)/2.
+    the same in q, the constant only with `constant`: 12 parameters a pair at degree 2, with the
+    gate, or 13. The base is a function of (u + v)/2.
 
     Args:
         pairs: a `Topology`, or pairs of feature indices; the smaller of the two is u, the other v.
@@ -38,11 +38,14 @@ class Rational2d(RationalUnit):
         heads: number of quotients p/d that are added up in each unit.
         gate: as in `Rational1d`.
         eps: as in `Rational1d`.
-        init: `base`, `identity` (r = (u + v)/2), the name of a base, or a function of two tensors.
+        constant: as in `Rational1d`.
+        init: `base`, `identity` (r = (u + v)/2), `paper` (p = (u + v)/2, q = 0, gate 0), the name
+            of a base, or a function of two tensors.
         init_range: (low, high) of both inputs in a fit.
         noise: standard deviation of noise added to all coefficients of p and q.
         device: of the parameters.
-        dtype: of the parameters.
+        dtype: of the parameters; by default torch's, at least float32. `model.bfloat16()` and the
+            like leave them as they are, since steps of training would be lost in rounding.
 
     Shape: (..., d) to (..., number of pairs).
 
@@ -64,6 +67,7 @@ class Rational2d(RationalUnit):
         heads: int = 1,
         gate: float | str | None = "auto",
         eps: float | None = None,
+        constant: bool = False,
         init: Init = "base",
         init_range: tuple[float, float] = (-8.0, 8.0),
         noise: float = 0.0,
@@ -83,6 +87,8 @@ class Rational2d(RationalUnit):
             heads=heads,
             gate=gate,
             eps=eps,
+            constant=constant,
+            reach=None,
             init=init,
             init_range=init_range,
             noise=noise,

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..functional import BASES, Base, Form, Powers
+from ..functional import BASES, Base, Denominator, Form, Powers
 from ._fit import Fit, FitError, fit_function, measure
 
 Polynomial = dict[tuple[int, ...], float]
@@ -44,6 +44,8 @@ def start(
     """Choose the start for a unit of the given form; see `Rational1d` for the arguments."""
     if callable(init):
         return _fitted(form, fit_function, init, gate, interval)
+    if init == "paper":
+        return _as_the_paper(form, gate, interval)
     if init not in ("base", "identity"):
         return _fitted(form, _fit_named, init, gate, interval)
     if init == "base" and form.base.is_zero:
@@ -72,8 +74,9 @@ def _at_zero(form: Form, gate: float | str | None, interval: tuple[float, float]
 
 def _at_base(form: Form, gate: float | str | None, interval: tuple[float, float]) -> Start:
     """r = b exactly, with p/d the identity where the powers allow it."""
-    # NOTE[DIFF] The paper has p = x and a gate near zero: p/d would be x/(1 + ln 2), and with a
-    # gate of zero and p/d = b nothing would ever learn.
+    # NOTE[DIFF] The paper has p = x and q = 0 with a gate near zero, which `init="paper"` gives.
+    # There p/d = x/(1 + ln 2): the gate alone has a gradient at first, and the units turn away from
+    # the identity by up to 41 % of it before they learn a shape. Here p/d is the base itself.
     top, exact = _times_mean(form)
     bottom, _ = _living_denominator(form)
     equal = exact and form.base.is_linear
@@ -85,9 +88,31 @@ def _at_base(form: Form, gate: float | str | None, interval: tuple[float, float]
     return _measured(form, top, bottom, chosen, interval)
 
 
+def _as_the_paper(form: Form, gate: float | str | None, interval: tuple[float, float]) -> Start:
+    """p = the mean of the inputs, q = 0 and gate 0: r = b exactly, alive where p/d is not b."""
+    axes = np.eye(form.variables, dtype=int)
+    top: Polynomial = {tuple(map(int, row)): 1 / form.variables for row in axes}
+    silent = float(form.kind.value(torch.zeros((), dtype=torch.float64)))
+    dead = form.base.is_linear and not silent + form.eps
+    if dead or not set(top) <= set(form.numerator) or gate not in ("auto", _SHUT):
+        raise ValueError(
+            "init='paper' has p = x, q = 0 and gate 0, and learns only where p/d is not the base; "
+            f"got denominator={form.kind.name!r}, base={form.base.name!r}, numerator degree "
+            f"{max(map(sum, form.numerator))}, gate={gate!r}; use 'softplus' or 'squareplus', a "
+            "numerator of degree 1 or more, and leave the gate to its default, or use init='base'"
+        )
+    bottom: list[Polynomial] = [{} for _ in form.denominator]
+    return _exact(form, top, bottom, _SHUT, interval)
+
+
 def _at_identity(form: Form, gate: float | str | None, interval: tuple[float, float]) -> Start:
     """r = x by p/d alone, for a base that is something else."""
     top, exact = _times_mean(form)
+    if form.reach is not None:
+        raise ValueError(
+            f"init='identity' cannot be with reach={form.reach:g} and base={form.base.name!r}, as "
+            "which the unit goes on outside of it; use base='identity', or reach=None"
+        )
     if not exact or _number(gate, _OPEN) not in (_OPEN, None):
         raise ValueError(
             f"init='identity' with base={form.base.name!r} needs p/d = x and gate 1, got "
@@ -135,30 +160,47 @@ def _number(gate: float | str | None, default: float) -> float | None:
     return default if isinstance(gate, str) else gate
 
 
-def _living_denominator(form: Form) -> tuple[list[Polynomial], Polynomial]:
-    """Coefficients of each q at which the denominator learns, and d there as a polynomial."""
+def _living_denominator(form: Form) -> tuple[list[Polynomial], Polynomial | None]:
+    """Coefficients of each q at which the denominator learns, and d there, if a polynomial."""
+    begin = form.kind.start
+    if form.constant and form.eps < 0 and not begin:
+        begin = -form.eps  # the constant holds d up, so that it starts at 1 or a little above
     starts: list[Polynomial] = [
-        dict.fromkeys(form.kind.start_powers(q), form.kind.start) for q in form.denominator
+        dict.fromkeys(form.kind.start_powers(q), begin) for q in form.denominator
     ]
     constant = (0,) * form.variables
-    silent = float(form.kind.value(torch.zeros((), dtype=torch.float64)))
-    d: Polynomial = {constant: 1 + form.eps + silent * len(starts)}
-    if form.kind.start:  # psi is the square
-        for q in starts:
-            for powers, value in _product(q, q).items():
-                d[powers] = d.get(powers, 0.0) + value
+    if not form.kind.start:
+        return starts, {constant: _at_rest(form, begin)}
+    if not _is_square(form.kind):
+        return starts, None
+    d: Polynomial = {constant: _at_rest(form)}
+    for q in starts:
+        for powers, value in _product(q, q).items():
+            d[powers] = d.get(powers, 0.0) + value
     return starts, d
 
 
+def _at_rest(form: Form, q: float = 0.0) -> float:
+    """The denominator where all q have one value."""
+    psi = float(form.kind.value(torch.tensor(q, dtype=torch.float64)))
+    return 1 + form.eps + psi * len(form.denominator)
+
+
+def _is_square(kind: Denominator) -> bool:
+    """Whether psi is the square; a denominator of a user's may be anything."""
+    q = torch.tensor([-1.5, -0.25, 0.0, 0.5, 3.0], dtype=torch.float64)
+    return torch.equal(kind.value(q), q * q)
+
+
 def _times_mean(form: Form) -> tuple[Polynomial, bool]:
-    """p with p/d = the mean of the inputs, and whether the powers of p suffice for it."""
+    """p with p/d = the mean of the inputs, and whether it can be so: powers, and shape of d."""
     _, d = _living_denominator(form)
     axes = np.eye(form.variables, dtype=int)
     mean: Polynomial = {tuple(map(int, row)): 1 / form.variables for row in axes}
-    p = _product(mean, d)
-    if set(p) <= set(form.numerator):
+    p = None if d is None else _product(mean, d)
+    if p is not None and set(p) <= set(form.numerator):
         return p, True
-    constant = d[(0,) * form.variables]
+    constant = _at_rest(form) if d is None else d[(0,) * form.variables]
     return {k: v * constant for k, v in mean.items() if k in form.numerator}, False
 
 

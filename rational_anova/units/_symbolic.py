@@ -40,6 +40,35 @@ def expression(
     gate: float | None,
 ) -> sympy.Expr:
     """Return r as a sympy expression of its inputs; coefficients that are zero are left out."""
+
+    if form.reach is not None:
+        return _in_pieces(form, inputs[0], numerator, denominator, gate)
+    return _smooth(form, inputs, numerator, denominator, gate)
+
+
+def _in_pieces(
+    form: Form, x: sympy.Expr, numerator: Tensor, denominator: Tensor, gate: float | None
+) -> sympy.Expr:
+    """Return r in the range, and outside of it the base with what r is beyond it at the end."""
+    import sympy
+
+    assert form.reach is not None
+    ends = []
+    for end in (number(-form.reach), number(form.reach)):
+        r = _smooth(form, [end], numerator, denominator, gate)
+        ends.append(form.base.expression(x) + (r - form.base.expression(end)).evalf(17))
+    inside = _smooth(form, [x], numerator, denominator, gate)
+    within = sympy.Abs(x) <= number(form.reach)
+    return sympy.Piecewise((inside, within), (ends[0], x < 0), (ends[1], True))
+
+
+def _smooth(
+    form: Form,
+    inputs: Sequence[sympy.Expr],
+    numerator: Tensor,
+    denominator: Tensor,
+    gate: float | None,
+) -> sympy.Expr:
     import sympy
 
     total: Any = sympy.Integer(0)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import sympy
 
 Init = str | Callable[..., Tensor]
+_HALF = (torch.float16, torch.bfloat16)
 
 
 class RationalUnit(nn.Module, abc.ABC):
@@ -46,6 +47,8 @@ class RationalUnit(nn.Module, abc.ABC):
         heads: int,
         gate: float | str | None,
         eps: float | None,
+        constant: bool,
+        reach: float | None,
         init: Init,
         init_range: tuple[float, float],
         noise: float,
@@ -55,20 +58,21 @@ class RationalUnit(nn.Module, abc.ABC):
         super().__init__()
         check.choice(denominator, DENOMINATORS, "denominator")
         check.choice(base, BASES, "base")
-        if eps is not None:
-            check.nonnegative(eps, "eps")
         if isinstance(gate, str):
             check.choice(gate, ("auto",), "gate (a number, None, or a name)")
         elif gate is not None:
             check.real(gate, "gate")
         if not callable(init):
-            check.choice(init, ("base", *BASES), "init (a function, or a name)")
-        if dtype is not None and not dtype.is_floating_point:
+            check.choice(init, ("base", "paper", *BASES), "init (a function, or a name)")
+        if dtype is None:  # models are built under a default of half precision, too
+            dtype = torch.promote_types(torch.get_default_dtype(), torch.float32)
+        elif not dtype.is_floating_point:
             raise TypeError(f"dtype must be a real floating-point dtype, got {dtype}")
         self.heads = check.integer(heads, "heads", 1)
         self.units = units
         self.degrees = degrees
-        self.form = Form.make(variables, degrees, denominator, base, eps)
+        numbers = Form.checked_eps(eps), check.boolean(constant, "constant")
+        self.form = Form.make(variables, degrees, denominator, base, *numbers, reach)
         with torch.device("cpu"):  # whatever the default device is
             self._first = start(self.form, init, gate, check.interval(init_range, "init_range"))
         self.init_error: FitError | None = self._first.error
@@ -99,6 +103,11 @@ class RationalUnit(nn.Module, abc.ABC):
         """What is added to the denominator."""
         return self.form.eps
 
+    @property
+    def reach(self) -> float | None:
+        """End of the range outside of which the unit goes on as its base does; None for none."""
+        return self.form.reach
+
     @torch.no_grad()
     def reset_parameters(self) -> None:
         """Go back to the start; further heads and `noise` are drawn anew."""
@@ -119,6 +128,22 @@ class RationalUnit(nn.Module, abc.ABC):
         if self.gate is not None and first.gate is not None:
             self.gate.fill_(first.gate)
 
+    def _apply(self, fn: Callable[..., Tensor], recurse: bool = True) -> RationalUnit:
+        """Move the unit, and keep its coefficients in full precision.
+
+        In half precision the steps of training would be lost in rounding, and the unit computes in
+        float32 anyway. One that is built with a dtype of half precision keeps that.
+        """
+
+        def moved(tensor: Tensor) -> Tensor:
+            result = fn(tensor)
+            lowered = result.dtype in _HALF and tensor.dtype not in _HALF
+            # From the old numbers: those of the result are rounded already.
+            return tensor.to(result.device) if lowered else result
+
+        super()._apply(moved, recurse)
+        return self
+
     def denominator_min(self, x: Tensor) -> Tensor:
         """Return the least denominator of each unit over the data, heads included.
 
@@ -126,8 +151,8 @@ class RationalUnit(nn.Module, abc.ABC):
             x: data as for `forward`.
 
         Returns:
-            (units,): for every kind but `polynomial` this is at least 1; there, a number at or
-            below 0 says that the unit has crossed a pole.
+            (units,): for every kind but `polynomial` this is at least 1 + eps; there, a number at
+            or below 0 says that the unit has crossed a pole.
         """
         with torch.no_grad():
             check.floating(x)
@@ -135,7 +160,8 @@ class RationalUnit(nn.Module, abc.ABC):
             if not variables[0].numel():
                 raise ValueError(f"x has no rows to take a minimum of: shape {tuple(x.shape)}")
             heads = self._heads(self.denominator).unsqueeze(-1).to(variables[0].dtype)
-            values = [self.form.denominators(variables, rows)[0] for rows in heads]
+            held = self.form.held(variables)
+            values = [self.form.denominators(held, rows)[0] for rows in heads]
             return torch.stack([v.expand_as(variables[0]).amin((0, 2)) for v in values]).amin(0)
 
     def jacobian(
@@ -228,4 +254,8 @@ class RationalUnit(nn.Module, abc.ABC):
             words.append("gate=None")
         if self.eps != self.form.kind.eps:
             words.append(f"eps={self.eps:g}")
+        if self.form.constant:
+            words.append("constant=True")
+        if self.reach is not None:
+            words.append(f"reach={self.reach:g}")
         return ", ".join(words)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Rational1d(RationalUnit):
     r"""Gated rational functions of one variable, one for each feature (paper Eq. 4 and 6).
 
-    r(x) = b(x) + gate * (p(x)/d(x) - b(x)), with p of degree m, q of degree n without a constant
-    term, and d made from q by `denominator`. A unit has (m + 1) + n + 1 parameters.
+    r(x) = b(x) + gate * (p(x)/d(x) - b(x)), with p of degree m, q of degree n, and d made from q
+    by `denominator`. A unit has (m + 1) + n + 1 parameters, one more with `constant`.
 
     Args:
         features: size of the feature axis.
@@ -39,15 +39,25 @@ class Rational1d(RationalUnit):
             means one for each feature.
         gate: start of the gate, None for no gate (r = p/d), or `auto`: 0.1 where p/d equals the
             base, 0 where it does not, 1 for the base `zero` and for fitted units. All are exact.
-        eps: added to d; None means 1e-6 for softplus and 0 else.
-        init: `base` (r = b exactly), `identity` (r = x to rounding), the name of a base, or a
-            function of a float64 tensor: then p/d is fitted to it over `init_range`.
-        init_range: (low, high) of that fit. Its error is `unit.init_error`: RMSE and maximum on
-            the range, and the largest error relative to 1 + |x| out to ten times the range.
+        eps: added to d; None means 1e-6 for softplus and 0 else. Above -1: `abs` with 1e-6 - 1 is
+            |q| + 1e-6.
+        constant: whether q has a constant term: not in the paper's Eq. 4, but in its appendix. With
+            it 1 + softplus(q) can be a multiple of a positive polynomial to rounding. Not for
+            `sos` and `polynomial`, which have one where it matters.
+        reach: outside of [-reach, reach] p/d goes on as the base does, from its value at the end:
+            tails are no steeper than the base's whatever the coefficients are, and a high rate
+            cannot blow them up. None for no end.
+        init: `base` (r = b exactly), `identity` (r = x to rounding), `paper` (p = x, q = 0, gate 0:
+            r = b exactly, and the gate learns first), the name of a base, or a function of a
+            float64 tensor: then p/d is fitted to it over `init_range`.
+        init_range: (low, high) of that fit; None is (-reach, reach), or (-8, 8). Its error is
+            `unit.init_error`: RMSE and maximum on the range, and the largest error relative to
+            1 + |x| out to ten times the range.
         noise: standard deviation of noise added to all coefficients of p and q.
         dim: the feature axis, for instance 1 for images (N, C, H, W).
         device: of the parameters.
-        dtype: of the parameters.
+        dtype: of the parameters; by default torch's, at least float32. `model.bfloat16()` and the
+            like leave them as they are, since steps of training would be lost in rounding.
 
     Shape: (..., features, ...) to the same.
 
@@ -82,8 +92,10 @@ class Rational1d(RationalUnit):
         groups: int | None = None,
         gate: float | str | None = "auto",
         eps: float | None = None,
+        constant: bool = False,
+        reach: float | None = None,
         init: Init = "base",
-        init_range: tuple[float, float] = (-8.0, 8.0),
+        init_range: tuple[float, float] | None = None,
         noise: float = 0.0,
         dim: int = -1,
         device: torch.device | str | None = None,
@@ -95,6 +107,7 @@ class Rational1d(RationalUnit):
             raise ValueError(
                 f"groups must divide features, got groups={groups} for features={features}"
             )
+        end = F.Form.checked_reach(reach)
         super().__init__(
             units,
             1,
@@ -104,8 +117,10 @@ class Rational1d(RationalUnit):
             heads=heads,
             gate=gate,
             eps=eps,
+            constant=constant,
+            reach=end,
             init=init,
-            init_range=init_range,
+            init_range=_range(init_range, end),
             noise=noise,
             device=device,
             dtype=dtype,
@@ -165,3 +180,10 @@ class Rational1d(RationalUnit):
         if self.dim != -1:
             words.append(f"dim={self.dim}")
         return self._describe(*words)
+
+
+def _range(given: tuple[float, float] | None, reach: float | None) -> tuple[float, float]:
+    """Return the range of a fit: as given, where p/d is used, or (-8, 8)."""
+    if given is not None:
+        return given
+    return (-8.0, 8.0) if reach is None else (-reach, reach)

@@ -214,3 +214,21 @@ def test_units_fitted_to_a_function_can_be_saved(tmp_path):
     ra.save(unit, tmp_path / "unit.safetensors")
     x = torch.linspace(-1, 1, 5)[:, None]
     assert torch.equal(ra.load(tmp_path / "unit.safetensors")(x), unit(x))
+
+
+def test_gates_of_blocks_were_single_numbers_once(tmp_path, monkeypatch):
+    """FSDP2 takes no scalars, so they have the shape (1,) now; files from before are read."""
+    net = ra.DeepRAN(3, 2, topology="none", blocks=1)
+    wide = torch.nn.Module.state_dict
+
+    def narrow(self, *args, **kwargs):
+        state = wide(self, *args, **kwargs)
+        return {k: v.reshape(()) if k == "blocks.0.gate" else v for k, v in state.items()}
+
+    monkeypatch.setattr(ra.DeepRAN, "state_dict", narrow)
+    ra.save(net, tmp_path / "net.safetensors")
+    monkeypatch.undo()
+    again = ra.load(tmp_path / "net.safetensors")
+    assert again.blocks[0].gate.shape == (1,)
+    x = torch.randn(4, 3)
+    assert torch.equal(again(x), net(x))

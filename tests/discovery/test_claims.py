@@ -275,6 +275,17 @@ def test_a_polynomial_that_follows_a_curve_to_rounding_is_no_law():
     assert graded(law, rows, 1e9).grade.claimed  # a form of the user's own is another matter
 
 
+@pytest.mark.parametrize(("degree", "claimed"), [(8, False), (3, True)])
+def test_what_follows_a_curve_to_twelve_digits_is_no_law(degree, claimed):
+    """Of a true formula only roundings are left over, and these know nothing of the rows."""
+    x = np.linspace(0, 0.5, 60)
+    rows = Rows(x[:, None], 3 - x**3 if claimed else np.exp(x))
+    form = Form.of(" + ".join(f"c{k}*x**{k}" for k in range(degree + 1)), ("x",))
+    law = [composed_candidate(fitted(form, rows, effort=QUICK))]
+    assert exact(law[0].fit, rows)
+    assert graded(law, rows, 1e9, trusted=False).grade.claimed == claimed
+
+
 def test_grades_when_the_time_is_up():
     """Nothing is called established by tests that were not made, and one reason is enough."""
     rows = rows_of(saturating, 0.01)

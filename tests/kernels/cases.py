@@ -18,7 +18,7 @@ from rational_anova.functional import (
 )
 from rational_anova.functional._derivatives import over_batch
 from rational_anova.functional._polynomial import moments
-from tests.conftest import CASES
+from tests.conftest import CASES, kind_and_constant
 
 SINGLE, DOUBLE = torch.float32, torch.float64
 TOLERANCES = {SINGLE: 1e-6, DOUBLE: 1e-13}
@@ -168,7 +168,8 @@ def draw(
 ):  # fmt: skip
     """Random numbers of order one; those of `polynomial` small enough to keep off its poles."""
     random = torch.Generator().manual_seed(seed + 7 * degrees[0] + heads)
-    form = Form.make(variables, degrees, kind, base, None)
+    kind, constant = kind_and_constant(kind)
+    form = Form.make(variables, degrees, kind, base, None, constant)
     shape = shape or ((37, 13) if variables == 1 else (37, 6))
     units = units or (shape[dim] if variables == 1 else pairs.shape[1])
     below = sum(map(len, form.denominator))

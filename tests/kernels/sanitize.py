@@ -31,8 +31,9 @@ def forms():
     bases = cycle(BASES)
     degrees = [(1, each) for each in ((0, 1), (3, 2), (8, 8), (1, 5))]
     degrees += [(2, each) for each in ((0, 1), (2, 2), (3, 5), (8, 8))]
+    kinds = [*DENOMINATORS, "softplus+1", "square+1"]  # with a constant in q
     for variables, each in degrees:
-        for kind in DENOMINATORS:
+        for kind in kinds:
             for heads, gated in ((1, True), (3, True), (2, False)):
                 yield kind, next(bases), variables, each, heads, gated
     for base in BASES:
@@ -47,7 +48,9 @@ def packed(kind, base, variables, degrees, heads, gated=True):
     from rational_anova.functional import Form
     from rational_anova.kernels import _c
 
-    return _c._pack(Form.make(variables, degrees, kind, base, None).spec, heads, gated)
+    kind, _, constant = kind.partition("+")
+    form = Form.make(variables, degrees, kind, base, None, bool(constant))
+    return _c._pack(form.spec, heads, gated)
 
 
 def header():

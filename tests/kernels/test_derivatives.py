@@ -8,12 +8,11 @@ from torch.autograd import forward_ad
 
 from rational_anova import RAN, DeepRAN, Rational1d, Rational2d, Topology, kernels
 from rational_anova.functional import (
-    DENOMINATORS,
     jacobian_buffer,
     write_jacobian,
 )
 from rational_anova.kernels import _c
-from tests.conftest import FEATURES, PAIRS, needs_compiler, scramble
+from tests.conftest import FEATURES, KINDS, PAIRS, needs_compiler, scramble
 from tests.kernels.cases import DOUBLE, SINGLE, SIX, TOLERANCES, both_dtypes, draw
 
 pytestmark = needs_compiler
@@ -261,7 +260,7 @@ def test_jacobian_matrices_agree(rows, dtype):
 
 @both_dtypes
 def test_write_jacobian_for_every_kind(dtype):
-    for kind in DENOMINATORS:
+    for kind in KINDS:
         for variables, degrees, heads in ((1, (3, 2), 1), (1, (8, 8), 2), (2, (4, 4), 2)):
             case = draw(variables, degrees, kind, "tanh", (70, 6), dtype, heads)
             top, bottom = (

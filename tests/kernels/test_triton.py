@@ -26,6 +26,7 @@ from rational_anova.functional._denominators import DENOMINATORS
 from rational_anova.functional._derivatives import by_row, gradients
 from rational_anova.kernels import _triton
 from rational_anova.kernels._spec import Spec
+from tests.conftest import kind_and_constant
 
 ROOT = Path(__file__).parents[2]
 INSTALLED = importlib.util.find_spec("triton") is not None
@@ -111,7 +112,8 @@ def make(
 ) -> Case:
     """Random numbers, small enough below that `polynomial` has no pole near them."""
     random = torch.Generator().manual_seed(variables + 7 * degrees[0] + heads)
-    form = Form.make(variables, degrees, kind, base, None)
+    kind, constant = kind_and_constant(kind)
+    form = Form.make(variables, degrees, kind, base, None, constant)
     shape = shape or ((7, 5, 1) if variables == 1 else (7, 6))
     units = shape[1] if variables == 1 else pairs.shape[1]
     compute = torch.float64 if dtype == torch.float64 else torch.float32
@@ -161,7 +163,7 @@ class TestForms:
     @pytest.mark.parametrize(
         ("variables", "degrees"), [(1, (0, 1)), (1, (3, 2)), (1, (8, 8)), (2, (0, 1)), (2, (4, 4))]
     )
-    @pytest.mark.parametrize("kind", ["softplus", "sos"])
+    @pytest.mark.parametrize("kind", ["softplus", "softplus+1", "sos"])
     def test_degrees(self, variables: int, degrees: tuple[int, int], kind: str) -> None:
         check(make(variables, degrees, kind))
 

@@ -8,10 +8,9 @@ import torch
 from rational_anova import kernels
 from rational_anova.functional import (
     BASES,
-    DENOMINATORS,
 )
 from rational_anova.kernels import _c
-from tests.conftest import needs_compiler
+from tests.conftest import KINDS, needs_compiler
 from tests.kernels.cases import (
     COLUMNS,
     DOUBLE,
@@ -55,7 +54,7 @@ def test_every_kind_and_base(kind, base, variables):
 
 
 @both_dtypes
-@pytest.mark.parametrize("kind", DENOMINATORS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_degrees_heads_and_gates(kind, dtype):
     forms = [(1, degrees) for degrees in ((0, 1), (3, 2), (8, 8), (1, 5))]
     forms += [(2, (degree, degree)) for degree in (1, 2, 4, 8)] + [(2, (0, 3)), (2, (3, 1))]
@@ -101,7 +100,7 @@ def test_powers_above_the_kernels_are_served_by_torch():
 
 @pytest.mark.parametrize("special", [torch.nan, torch.inf, -torch.inf], ids=["nan", "inf", "-inf"])
 @pytest.mark.parametrize("variables", [1, 2])
-@pytest.mark.parametrize("kind", DENOMINATORS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_is_not_finite_propagates_as_in_torch(kind, variables, special):
     for base in BASES:
         for degrees in ((3, 2), (0, 1), (2, 3)) if variables == 1 else ((2, 2), (0, 1), (1, 3)):
@@ -114,7 +113,7 @@ def test_what_is_not_finite_propagates_as_in_torch(kind, variables, special):
                     same_pattern(case)
 
 
-@pytest.mark.parametrize("kind", DENOMINATORS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_denominators_that_overflow_leave_no_nan_of_their_own(kind):
     """Where d is infinite and p is not, r is zero; kernels are finite wherever torch is."""
     for variables, degrees in ((1, (1, 2)), (1, (2, 8)), (1, (0, 4)), (2, (1, 3))):

@@ -8,8 +8,8 @@ from torch import nn
 from torch.func import functional_call, jacrev, vmap
 
 import rational_anova as ra
-from rational_anova.training._data import Rows
 from rational_anova.training._losses import LOSSES
+from rational_anova.training.data import Rows
 from rational_anova.training.optimizers._jacobian import Vector, evaluate, jacobian_rows, normal
 
 DOUBLE = torch.float64

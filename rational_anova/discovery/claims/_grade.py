@@ -21,6 +21,7 @@ from .._thresholds import (
     NEIGHBOURS,
     NOT_NOISE,
     OVER_CHANCE,
+    OVER_ROUNDING,
     OVER_SMOOTH,
     RESIDUAL_SHAPE,
     ROUNDING,
@@ -36,7 +37,7 @@ from ..law import Grade
 from ..waves import phases
 from ._effects import effects_left
 from ._smooth import smooth_deviance, some_rows
-from ._tests import lack_of_fit, neighbours, outer_part, shape_left, stability
+from ._tests import lack_of_fit, neighbours, outer_part, rounding, shape_left, stability
 from ._weigh import PRIOR, Candidate, weights
 
 _CLOSE = 5  # rivals that the choice is repeated among
@@ -97,6 +98,9 @@ def graded(
         if not trusted and best.named is None and best.fit.numbers > EXACT_NUMBERS:
             many = f"It has {best.fit.numbers} fitted numbers: so many follow any smooth function."
             return Verdict(Grade.INTERPOLATION, (many, *beyond))
+        if best.named is None and _follows_closely(best.fit, rows):
+            close = "What it leaves over is little, but no rounding: neighbouring rows miss alike."
+            return Verdict(Grade.INTERPOLATION, (close, *beyond))
         enough = len(rows.y) >= best.fit.numbers + 3
         return Verdict(Grade.ESTABLISHED if enough and not beyond else Grade.SEVERAL, tuple(beyond))
     against = tuple(_until(over, _against(best, rows, trusted, over)))
@@ -148,6 +152,16 @@ def exact(fit: Fit, rows: Rows) -> bool:
         left = rows.y - fit.predict(rows.X)
     spread = float(np.std(rows.y)) or float(np.abs(rows.y).max()) or 1.0
     return bool(np.sqrt(np.mean(left**2)) < exact_below(fit.numbers) * spread)
+
+
+def _follows_closely(fit: Fit, rows: Rows) -> bool:
+    """Return whether a fit to many digits is a close approximation of another function.
+
+    Of a true formula only roundings are left over, and these know nothing of the columns.
+    """
+    with np.errstate(all="ignore"):
+        left = float(np.sqrt(np.mean((rows.y - fit.predict(rows.X)) ** 2)))
+    return left > OVER_ROUNDING * rounding(fit, rows) and neighbours(fit, rows) > STRONG_SHAPE
 
 
 def _against(

@@ -35,6 +35,18 @@ def neighbours(fit: Fit, rows: Rows) -> float:
     return max(found, default=0.0)
 
 
+def rounding(fit: Fit, rows: Rows) -> float:
+    """Return what a true formula would leave over: roundings of inputs, numbers and target."""
+    random, last = np.random.default_rng(0), np.finfo(float).eps
+    form, values = fit.form, fit.values
+    with np.errstate(all="ignore"):
+        said = form.value(rows.X, values)
+        inputs = form.value(rows.X * (1 + last * random.choice((-1, 1), rows.X.shape)), values)
+        numbers = form.value(rows.X, values * (1 + last * random.choice((-1, 1), len(values))))
+        squares = (inputs - said) ** 2 + (numbers - said) ** 2 + (last * rows.y) ** 2
+    return float(np.sqrt(np.mean(squares)))
+
+
 def _means(column: Array, miss: Array) -> Array:
     """Means over rows of equal value, in order; sums of equal spread, so that they compare."""
     _, which, count = np.unique(column, return_inverse=True, return_counts=True)

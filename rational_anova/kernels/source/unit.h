@@ -23,17 +23,20 @@ typedef struct {
 typedef struct {
     int64_t heads, above, below;  // heads, and rows of coefficients of each: of p, of all q
     int64_t polynomials;          // p and each q
-    int64_t kind, base, gated;
-    double shift;  // 1 + eps
+    int64_t kind, base, gated, held;
+    double shift;             // 1 + eps
+    double reach, low, high;  // where `held`: end of the range, values of the base at both ends
     const Layout *table;
 } Spec;
 
-// Built with -DFORM=heads,above,below,polynomials,kind,base,gated and -DTABLE=... the library
+// Built with -DFORM=heads,above,below,polynomials,kind,base,gated,held and -DTABLE=... the library
 // serves that form alone, and the compiler unrolls every loop over powers.
 #ifdef FORM
 static const Layout KNOWN_TABLE[] = {TABLE};
 #define POWERS _Pragma("GCC unroll 9")
-INLINE Spec known(const Spec *s) { return (Spec){FORM, s->shift, KNOWN_TABLE}; }
+INLINE Spec known(const Spec *s) {
+    return (Spec){FORM, s->shift, s->reach, s->low, s->high, KNOWN_TABLE};
+}
 #else
 #define VARIABLES 0  // one or two
 #define POWERS
@@ -303,10 +306,26 @@ INLINE tile mean_of(const int two, const tile *u, const tile *v) {
     return z;
 }
 
+// Where `held`, p/d is taken at the nearest point of the range and goes on as the base does.
+INLINE tile within(const Spec *s, const tile *v) {
+    tile t = *v;
+    vec reach = splat((REAL)s->reach);
+    if (s->held)
+        EACH (r) t.at[r] = -at_most(reach, -at_most(reach, v->at[r]));  // NaN stays
+    return t;
+}
+// The base at the nearest point of the range, and one of two numbers by which side x is of it.
+INLINE vec base_within(const Spec *s, vec x, vec b) {
+    vec end = if_negative(x, splat((REAL)s->low), splat((REAL)s->high));
+    return if_less(splat((REAL)s->reach), absolute(x), end, b);
+}
+
 // r at a tile. `c` holds the coefficients of p of all heads, then of q of all heads, then the gate.
 INLINE tile unit_value(const Spec *s, const REAL *c, int64_t stride, const int wide, const int two,
                        const tile *u, const tile *v) {
-    tile ratio, p, q, d, z = mean_of(two, u, v);
+    tile ratio, p, q, d, z = mean_of(two, u, v), inner = within(s, v), b;
+    const tile *x = v;
+    v = &inner;
     const REAL *above = c, *below = c + s->heads * s->above * stride;
     for (int64_t head = 0; head < s->heads; head++) {
         evaluate(s->table, above, stride, wide, two, 0, u, v, &p, NULL, NULL);
@@ -320,14 +339,15 @@ INLINE tile unit_value(const Spec *s, const REAL *c, int64_t stride, const int w
         above += s->above * stride;
         below += s->below * stride;
     }
+    if (s->base != ZERO && (s->gated || s->held)) b = base_value(s->base, &z);
+    if (s->base != ZERO && s->held)
+        EACH (r) ratio.at[r] += b.at[r] - base_within(s, x->at[r], b.at[r]);
     if (!s->gated) return ratio;
     vec gate = coefficient(below, stride, 0, wide);
     if (s->base == ZERO)
         EACH (r) ratio.at[r] *= gate;
-    else {
-        tile b = base_value(s->base, &z);
+    else
         EACH (r) ratio.at[r] = blend(b.at[r], ratio.at[r], gate);
-    }
     return ratio;
 }
 
@@ -345,7 +365,9 @@ INLINE int along_second(const Layout *at) {
 INLINE void unit_slopes(const Spec *s, const REAL *c, int64_t stride, const int wide, const int two,
                         const tile *u, const tile *v, const tile *g, int inputs, tile *du, tile *dv,
                         tile *value, const int mode, REAL *sums, int64_t gap) {
-    tile ratios, opened = *g;
+    tile ratios, opened = *g, z = mean_of(two, u, v), inner = within(s, v);
+    const tile *x = v;
+    v = &inner;
     const REAL *above = c, *below = c + s->heads * s->above * stride;
     REAL *above_sums = sums, *below_sums = sums + s->heads * s->above * gap;
     vec gate = splat(0);
@@ -402,20 +424,30 @@ INLINE void unit_slopes(const Spec *s, const REAL *c, int64_t stride, const int 
         below_sums += s->below * gap;
     }
     *value = ratios;
+    if (!s->gated && !s->held) return;
+    tile slope, b, near;
+    EACH (r) slope.at[r] = b.at[r] = splat(0);
+    if (s->base != ZERO) b = base_with_slope(s->base, &z, &slope);
+    near = b;
+    if (s->held)
+        EACH (r) {
+            if (s->base != ZERO) near.at[r] = base_within(s, x->at[r], b.at[r]);
+            value->at[r] += b.at[r] - near.at[r];
+            dv->at[r] = if_less(splat((REAL)s->reach), absolute(x->at[r]),
+                                opened.at[r] * slope.at[r], dv->at[r]);
+        }
     if (!s->gated) return;
-    tile z = mean_of(two, u, v);
     if (s->base == ZERO) {
         EACH (r) {
             value->at[r] *= gate;
             ratios.at[r] *= g->at[r];
         }
     } else {
-        tile slope, b = base_with_slope(s->base, &z, &slope);
         vec closed = (1 - gate) * (two ? (REAL)0.5 : (REAL)1);
         EACH (r) {
             vec along = g->at[r] * closed * slope.at[r];
-            value->at[r] = blend(b.at[r], ratios.at[r], gate);
-            ratios.at[r] = g->at[r] * (ratios.at[r] - b.at[r]);
+            value->at[r] = blend(b.at[r], value->at[r], gate);
+            ratios.at[r] = g->at[r] * (ratios.at[r] - near.at[r]);
             if (two) du->at[r] += along;
             dv->at[r] += along;
         }

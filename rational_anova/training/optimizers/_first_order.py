@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .._data import Batch, Source, device_of
 from .._losses import Loss
+from ..data import ALONE, Batch, Processes, Source, device_of, reduces
 from ._group_lasso import Penalty
 from ._jacobian import batch_loss
 
@@ -32,6 +32,9 @@ class FirstOrder:
         clip: largest norm of the gradient, or None.
         penalty: group lasso, or None.
         precision: dtype of autocast, or None.
+        run: what is called in the model's place: the model in DDP, or compiled.
+        processes: that take a step together, each on its rows of the batch.
+        pieces: into how many parts a batch is cut, whose gradients add up.
     """
 
     full_batch = False
@@ -47,8 +50,13 @@ class FirstOrder:
         clip: float | None,
         penalty: Penalty | None,
         precision: torch.dtype | None,
+        run: nn.Module | None = None,
+        processes: Processes = ALONE,
+        pieces: int = 1,
     ) -> None:
         self.model, self.loss, self.clip, self.penalty = model, loss, clip, penalty
+        self.run = model if run is None else run
+        self.processes, self.pieces = processes, pieces
         kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[name]
         self.optimizer = kind(groups, fused=_can_fuse(groups))
         self.rates = [group["lr"] for group in groups]
@@ -66,16 +74,13 @@ class FirstOrder:
         for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
             group["lr"] = rate * factor
 
-    def step(self, batch: Batch | None = None) -> float:
+    def step(self, batch: Batch | None = None, mass: float | None = None) -> float:
         """Take one step; return the loss before it, and change nothing if that is not finite."""
         assert batch is not None
         self.optimizer.zero_grad(set_to_none=True)
-        with self._autocast():
-            loss = batch_loss(self.model, batch, self.loss)
-        value = float(loss.detach())
+        value = self._one(batch) if self._whole() else self._shared(batch, mass or batch.mass)
         if not math.isfinite(value):
             return value
-        self.scaler.scale(loss).backward()
         self.scaler.unscale_(self.optimizer)
         size = nn.utils.clip_grad_norm_(self.model.parameters(), self.clip or math.inf)
         if not bool(torch.isfinite(size)) and not self.scaler.is_enabled():
@@ -84,6 +89,52 @@ class FirstOrder:
         self.scaler.update()
         if self.penalty is not None and self.rate > 0:
             self.penalty.step(self._metric(), self.rate)
+        return value
+
+    def _whole(self) -> bool:
+        return self.processes.count == 1 and self.pieces == 1
+
+    def _one(self, batch: Batch) -> float:
+        """Leave the gradient of a batch, unless its loss is not finite; return the loss."""
+        with self._autocast():
+            loss = batch_loss(self.run, batch, self.loss)
+        value = float(loss.detach())
+        if math.isfinite(value):
+            self.scaler.scale(loss).backward()
+        return value
+
+    def _shared(self, batch: Batch, mass: float) -> float:
+        """Do the same in pieces, and for the whole batch of which each process has a part."""
+        count = self.processes.count
+        parts = cut(batch, self.pieces)
+        averages = reduces(self.run)  # so each process brings its gradient times their number
+        total = torch.zeros((), dtype=torch.float64, device=batch.x.device)
+        for n, part in enumerate(parts, 1):
+            waits: Any = nullcontext()
+            if averages and n < len(parts):
+                waits = self.run.no_sync()  # type: ignore[operator]
+            with waits:
+                with self._autocast():
+                    loss = batch_loss(self.run, part, self.loss, mass)
+                self.scaler.scale(loss * count if averages else loss).backward()
+            total += loss.detach()
+        if averages or count == 1:
+            return self.processes.totals(float(total))[0]
+        return self._add_gradients(float(total))
+
+    def _add_gradients(self, value: float) -> float:
+        """Add up the gradients of all processes, dtype by dtype; return the sum of the values."""
+        moved = [p for group in self.optimizer.param_groups for p in group["params"]]
+        # Rows of one process may not need what those of another do.
+        used = (float(p.grad is not None) for p in moved)
+        value, *counts = self.processes.totals(value, *used)
+        moved = [p for p, count in zip(moved, counts, strict=True) if count]
+        for parameter in moved:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        for dtype in dict.fromkeys(p.dtype for p in moved):
+            alike = [p.grad for p in moved if p.dtype == dtype and p.grad is not None]
+            self.processes.add_up(*alike)
         return value
 
     def _autocast(self) -> AbstractContextManager[Any]:
@@ -116,6 +167,13 @@ class FirstOrder:
         """Go on from a checkpoint."""
         self.optimizer.load_state_dict(state["optimizer"])
         self.scaler.load_state_dict(state["scaler"])
+
+
+def cut(batch: Batch, pieces: int) -> list[Batch]:
+    """Return a batch in so many parts of nearly equal size, fewer if it has fewer rows."""
+    rows = torch.arange(len(batch.x)).tensor_split(min(pieces, len(batch.x)))
+    x, y, weight = batch
+    return [Batch(x[r], y[r], None if weight is None else weight[r]) for r in rows]
 
 
 def _can_fuse(groups: Groups) -> bool:
@@ -172,7 +230,7 @@ class LBFGS:
         """Multiply the step length that was asked for."""
         self.optimizer.param_groups[0]["lr"] = self.first * factor
 
-    def step(self, batch: Batch | None = None) -> float:
+    def step(self, batch: Batch | None = None, mass: float | None = None) -> float:
         """Take one step; return the mean loss after it."""
         before = [p.detach().clone() for p in self.parameters]
         self.optimizer.step(self._objective)
@@ -187,16 +245,22 @@ class LBFGS:
         total, mass = 0.0, 0.0
         for chunk in self.data.chunks(_ROWS):
             batch = self.prepare(chunk)
-            share = float(len(batch.x) if batch.weight is None else batch.weight.sum())
+            share = batch.mass
             if not share:
                 continue
             loss = batch_loss(self.model, batch, self.loss) * share
             loss.backward()
             total, mass = total + float(loss.detach()), mass + share
+        total, mass = self.data.processes.totals(total, mass)
         self.value = total / mass
-        for parameter, ridge in zip(self.parameters, self.ridge, strict=True):
+        for parameter in self.parameters:
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
+        for dtype in dict.fromkeys(p.dtype for p in self.parameters):
+            same = [p.grad for p in self.parameters if p.dtype == dtype and p.grad is not None]
+            self.data.processes.add_up(*same)
+        for parameter, ridge in zip(self.parameters, self.ridge, strict=True):
+            assert parameter.grad is not None
             parameter.grad /= mass
             if ridge:
                 parameter.grad += ridge * parameter.detach()

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from ...units import Rational2d
-from .._data import Source, prepare
 from .._losses import Loss
 from .._terms import banks, named, open_gates, shrink
+from ..data import Source, prepare
 from ._jacobian import Vector, batch_loss
 
 _STEPS, _CLOSE = 500, 1e-8

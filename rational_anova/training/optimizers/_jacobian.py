@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from ..._core.modules import untouched
 from ...networks import RAN
 from ...units import Rational1d, Rational2d
-from .._data import Batch, Source, predict, prepare
 from .._losses import Loss
+from ..data import Batch, Source, predict, prepare
 
 
 class Vector:
@@ -146,26 +146,31 @@ def normal(model: nn.Module, vector: Vector, data: Source, loss: Loss, outputs: 
         curvature.addmm_(flat.T, flat)
         total += values.sum()
         mass += len(x) if weight is None else weight.sum()
+    data.processes.add_up(gradient, curvature, total, mass)
     return Normal(float(total / mass), gradient / mass, curvature / mass)
 
 
 @torch.no_grad()
 def evaluate(model: nn.Module, data: Source, loss: Loss, outputs: int, rows: int = _ROWS) -> float:
-    """Return the mean loss over all rows."""
+    """Return the mean loss over all rows, those of other processes included."""
     total = mass = 0.0
     for chunk in data.chunks(rows):
         x, y, weight = prepare(chunk, loss, outputs, model)
         values = loss.value(predict(model, x), y).double()
         total += float(values.sum() if weight is None else (values * weight).sum())
         mass += len(x) if weight is None else float(weight.sum())
+    total, mass = data.processes.totals(total, mass)
     if not mass:
         raise ValueError("there are no rows to measure the loss on, or all have weight 0")
     return total / mass
 
 
-def batch_loss(model: nn.Module, batch: Batch, loss: Loss) -> Tensor:
-    """Return the mean loss of a batch, ready to be differentiated."""
-    return loss.mean(predict(model, batch.x), batch.y, batch.weight)
+def batch_loss(model: nn.Module, batch: Batch, loss: Loss, mass: float | None = None) -> Tensor:
+    """Return the mean loss of a batch, ready to be differentiated.
+
+    Of a part of a batch with a `mass` in all this is its share of that mean.
+    """
+    return loss.mean(predict(model, batch.x), batch.y, batch.weight, mass)
 
 
 # A parameter with more than this share of itself in directions the data do not see is not known.
@@ -244,5 +249,6 @@ def _counts(data: Source) -> tuple[int, float]:
     rows, mass = 0, 0.0
     for chunk in data.chunks(8192):
         rows += len(chunk.x) if chunk.weight is None else int((chunk.weight > 0).sum())
-        mass += len(chunk.x) if chunk.weight is None else float(chunk.weight.sum())
-    return rows, mass
+        mass += chunk.mass
+    everywhere, mass = data.processes.totals(rows, mass)
+    return int(everywhere), mass

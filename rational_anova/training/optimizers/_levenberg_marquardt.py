@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from ...units import RationalUnit
-from .._data import Batch, Diverged, Source
 from .._losses import Loss
+from ..data import ALONE, Batch, Diverged, Processes, Source
 from ._group_lasso import GroupProblem, Penalty
 from ._jacobian import Normal, Vector, evaluate, normal
 
@@ -23,9 +23,11 @@ class Guard:
 
     Args:
         model: whose units.
+        processes: that go through the data together.
     """
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: nn.Module, processes: Processes = ALONE) -> None:
+        self.processes = processes
         self.units = {
             name: unit
             for name, unit in model.named_modules()
@@ -43,6 +45,11 @@ class Guard:
     def __exit__(self, *_: object) -> None:
         while self._handles:
             self._handles.pop().remove()
+        if self.processes.count > 1:
+            for name, unit in self.units.items():
+                nothing = torch.full((unit.units,), math.inf, dtype=unit.denominator.dtype)
+                here = self.least.get(name, nothing.to(unit.denominator.device))
+                self.least[name] = self.processes.least(here)
 
     def _watch(self, name: str) -> Any:
         def hook(unit: RationalUnit, inputs: tuple[Tensor, ...]) -> None:
@@ -117,7 +124,7 @@ class LevenbergMarquardt:
         self.vector = Vector(model)
         self.ridge, self.penalty = ridge, penalty
         self.problem = None if penalty is None else GroupProblem(penalty, self.vector)
-        self.guard = Guard(model)
+        self.guard = Guard(model, data.processes)
         self.damping = _DAMPING
         self.idle = 0
         self.scale: Tensor | None = None
@@ -130,7 +137,7 @@ class LevenbergMarquardt:
         """The damping stands in the column of the learning rate."""
         return self.damping
 
-    def step(self, batch: Batch | None = None) -> float:
+    def step(self, batch: Batch | None = None, mass: float | None = None) -> float:
         """Take one step; return the mean loss after it."""
         self._start_admissible()
         v = self.vector.get()
@@ -142,7 +149,8 @@ class LevenbergMarquardt:
         curvature = here.curvature + torch.diag(self.ridge)
         scale = self._scale(here.curvature.diagonal())
         while self.damping <= _MOST:
-            trial = self._trial(v, gradient, curvature, scale)
+            # Of one process, since another's processor may round otherwise.
+            trial = self.data.processes.from_first(self._trial(v, gradient, curvature, scale))
             if trial is not None:
                 self.vector.set(trial)
                 loss = self._watched_loss()
@@ -194,7 +202,8 @@ class LevenbergMarquardt:
         """Return the mean square of the targets."""
         if self._target_square is None:
             squares = [float(chunk.y.double().square().mean()) for chunk in self.data.chunks(8192)]
-            self._target_square = sum(squares) / len(squares)
+            total, chunks = self.data.processes.totals(sum(squares), len(squares))
+            self._target_square = total / chunks
         return self._target_square
 
     def _objective(self, v: Tensor, loss: float) -> float:

@@ -6,12 +6,14 @@ Bad data end in an error that says where and what to do, before any training.
 from __future__ import annotations
 
 import numbers
+from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.data import (
+    BatchSampler,
     DataLoader,
     Dataset,
     IterableDataset,
@@ -21,9 +23,8 @@ from torch.utils.data import (
     TensorDataset,
 )
 
-from ..networks import RAN
-from ..tables import as_tensor, check_finite_tensor
-from ._losses import Loss, read_targets
+from ...tables import as_tensor
+from ._processes import ALONE, Processes
 
 Data: TypeAlias = Any  # a pair or triple of arrays, a mapping, a Dataset or a DataLoader
 
@@ -32,41 +33,103 @@ _SEED_STEP = 1_000_003  # a prime: no two pairs of seed and epoch in use share a
 
 
 class Batch(NamedTuple):
-    """Inputs (rows, ...), targets (rows, ...) and weights (rows,) or None."""
+    """Inputs (rows, ...), targets (rows, ...) and weights (rows,) or None.
+
+    Of a batch that several processes share these are the rows of one of them.
+    """
 
     x: Tensor
     y: Tensor
     weight: Tensor | None
 
+    @property
+    def mass(self) -> float:
+        """The sum of the weights; without them the number of rows."""
+        return float(len(self.x) if self.weight is None else self.weight.sum())
+
+    def idle(self) -> Batch:
+        """Return one row that counts for nothing, for a process without a row in a batch."""
+        return Batch(self.x[:1], self.y[:1], self.x.new_zeros(1))
+
 
 class Rows:
     """Data held in memory.
+
+    Several processes take their own rows of each batch, and the batches are those of one process:
+    they follow from seed, epoch and the number of all rows.
 
     Args:
         x: inputs.
         y: targets.
         weight: one number for each row, or None.
+        processes: that share the rows.
+        places: (all rows,) where each stands in `x`, or -1 if another process has it; None if all
+            processes have all rows.
     """
 
-    def __init__(self, x: Tensor, y: Tensor, weight: Tensor | None = None) -> None:
+    def __init__(
+        self,
+        x: Tensor,
+        y: Tensor,
+        weight: Tensor | None = None,
+        processes: Processes = ALONE,
+        places: Tensor | None = None,
+    ) -> None:
         self.batch = Batch(x, y, weight)
+        self.processes, self.places = processes, places
 
     def __len__(self) -> int:
-        return len(self.batch.x)
+        return len(self.batch.x if self.places is None else self.places)
+
+    def own(self) -> slice:
+        """Return where the rows stand that this process goes through."""
+        if self.places is not None:
+            return slice(0, len(self.batch.x))
+        rank, count = self.processes.rank, self.processes.count
+        return slice(len(self) * rank // count, len(self) * (rank + 1) // count)
+
+    def numbers(self) -> Tensor:
+        """Return which of all rows those are, (rows here,)."""
+        if self.places is None:
+            return torch.arange(len(self))[self.own()]
+        here = (self.places >= 0).nonzero()[:, 0]
+        return here[self.places[here].argsort()]
 
     def chunks(self, size: int) -> Iterator[Batch]:
-        """Yield all rows in order, `size` at a time."""
-        for first in range(0, len(self), size):
-            yield self.take(slice(first, first + size))
+        """Yield all rows in order, `size` at a time; of several processes, those of this one."""
+        own = self.own()
+        for first in range(own.start, own.stop, size):
+            yield self.take(slice(first, min(first + size, own.stop)))
 
     def batches(self, size: int, seed: int, epoch: int) -> Iterator[Batch]:
         """Yield all rows in an order that seed and epoch alone determine."""
         if size >= len(self):
-            yield self.batch
+            own = self.own()
+            yield self.batch if own == slice(0, len(self.batch.x)) else self.take(own)
             return
         generator = torch.Generator().manual_seed(seed * _SEED_STEP + epoch)
         for rows in torch.randperm(len(self), generator=generator).split(size):
-            yield self.take(rows)
+            yield self.take(self.here(rows))
+
+    def here(self, rows: Tensor) -> Tensor:
+        """Return where those of some rows stand that this process has to take."""
+        if self.places is None:
+            return rows[self.processes.rank :: self.processes.count]
+        found = self.places[rows]
+        return found[found >= 0]
+
+    def part(self, rows: Tensor) -> Rows:
+        """Return some of all rows, in the given order."""
+        if self.places is None:
+            return Rows(*self.take(rows), self.processes)
+        found = self.places[rows]
+        kept = found >= 0
+        places = torch.where(kept, kept.cumsum(0) - 1, -1)
+        return Rows(*self.take(found[kept]), self.processes, places)
+
+    def replaced(self, batch: Batch) -> Rows:
+        """Return the same rows with other numbers."""
+        return Rows(*batch, self.processes, self.places)
 
     def steps(self, size: int) -> int:
         """Return the number of batches of an epoch."""
@@ -84,28 +147,100 @@ class Stream:
     Args:
         loader: yields (x, y) or (x, y, weight).
         rows: how many rows it has.
+        processes: that share the rows.
+        divided: whether the loaders of all processes have the same rows, so that each must take
+            its part of every batch.
     """
 
-    def __init__(self, loader: DataLoader[Any], rows: int) -> None:
+    def __init__(
+        self,
+        loader: DataLoader[Any],
+        rows: int,
+        processes: Processes = ALONE,
+        divided: bool = False,
+    ) -> None:
         self.loader = loader
         self.rows = rows
+        self.processes, self.divided = processes, divided
+        self._parts = _Parts(loader.batch_sampler, processes) if divided else None
+        self._loader = loader if self._parts is None else _with_batches(loader, self._parts)
+        self._steps = max(processes.of_all(len(loader)))
 
     def __len__(self) -> int:
         return self.rows
 
     def chunks(self, size: int) -> Iterator[Batch]:
-        """Yield all rows, never more than `size` at a time."""
-        for batch in self.loader:
-            yield from Rows(*unpack(batch, "a batch of the loader")).chunks(size)
+        """Yield all rows, never more than `size` at a time; of several processes, this one's."""
+        for batch in self._own():
+            yield from Rows(*batch).chunks(size)
 
     def batches(self, size: int, seed: int, epoch: int) -> Iterator[Batch]:
-        """Yield the batches of the loader as they come."""
-        for batch in self.loader:
-            yield Rows(*unpack(batch, "a batch of the loader")).batch
+        """Yield the batches of the loader as they come, as many on all processes."""
+        batches = self._own()
+        if self.processes.count == 1 or self.divided:
+            yield from batches
+            return
+        last: Batch | None = None
+        while True:
+            batch = next(batches, None)
+            if not any(self.processes.of_all(batch is not None)):
+                return
+            last = batch or last
+            if last is None:
+                raise ValueError(f"the loader of process {self.processes.rank} yields no batch")
+            yield last.idle() if batch is None else batch
+
+    def _own(self) -> Iterator[Batch]:
+        for raw in self._loader:
+            batch = Rows(*unpack(raw, "a batch of the loader")).batch
+            idle = self._parts is not None and self._parts.idle.popleft()
+            yield batch.idle() if idle else batch
 
     def steps(self, size: int) -> int:
         """Return the number of batches of an epoch."""
-        return len(self.loader)
+        return self._steps
+
+
+class _Parts(BatchSampler):
+    """The batches that the first process draws, and of each the part of this process.
+
+    Args:
+        whole: draws whole batches.
+        processes: that share them.
+    """
+
+    def __init__(self, whole: Any, processes: Processes) -> None:
+        self.whole, self.processes = whole, processes
+        self.idle: deque[bool] = deque()  # for each batch, whether another's row stands in for none
+
+    def __iter__(self) -> Iterator[list[int]]:
+        self.idle.clear()
+        rank, count = self.processes.rank, self.processes.count
+        drawn = iter(self.whole)
+        while True:
+            batch = self.processes.from_first(next(drawn, None) if self.processes.first else None)
+            if batch is None:
+                return
+            part = batch[rank::count]
+            self.idle.append(not part)
+            yield part or batch[:1]
+
+    def __len__(self) -> int:
+        return len(self.whole)
+
+
+def _with_batches(loader: DataLoader[Any], batches: _Parts) -> DataLoader[Any]:
+    return DataLoader(
+        loader.dataset,
+        batch_sampler=batches,
+        num_workers=loader.num_workers,
+        collate_fn=loader.collate_fn,
+        pin_memory=loader.pin_memory,
+        timeout=loader.timeout,
+        worker_init_fn=loader.worker_init_fn,
+        generator=loader.generator,
+        persistent_workers=loader.persistent_workers,
+    )
 
 
 Source: TypeAlias = Rows | Stream
@@ -205,7 +340,7 @@ def split(source: Source, fraction: float, seed: int) -> tuple[Source, Source]:
     order = torch.randperm(len(source), generator=torch.Generator().manual_seed(seed))
     held, kept = order[:count], order[count:]
     if isinstance(source, Rows):
-        return Rows(*source.take(kept)), Rows(*source.take(held))
+        return source.part(kept), source.part(held)
     size = source.loader.batch_size
     if size is None:
         raise ValueError(
@@ -232,136 +367,5 @@ def split(source: Source, fraction: float, seed: int) -> tuple[Source, Source]:
         )
         for n, part in enumerate(parts)
     )
-    return Stream(train, len(kept)), Stream(test, len(held))
-
-
-class Diverged(RuntimeError):
-    """The loss became non-finite or exploded again and again, at ever smaller steps."""
-
-
-def device_of(model: nn.Module) -> torch.device:
-    """Return where the model lives."""
-    return next((p.device for p in model.parameters()), torch.device("cpu"))
-
-
-def dtype_of(model: nn.Module) -> torch.dtype:
-    """Return the real dtype of the model's parameters."""
-    real = (p.dtype for p in model.parameters() if p.is_floating_point())
-    return next(real, torch.get_default_dtype())
-
-
-def prepare(batch: Batch, loss: Loss, outputs: int, model: nn.Module, name: str = "") -> Batch:
-    """Return a batch on the model's device and in its dtype, checked."""
-    device, dtype = device_of(model), dtype_of(model)
-    x, y, weight = batch
-    check_finite_tensor(x, f"{name}X")
-    check_finite_tensor(y, f"{name}y")
-    targets = read_targets(y.to(device), loss, outputs, dtype, f"{name}y")
-    x = x.to(device, dtype)
-    return Batch(x, targets, None if weight is None else _weights(weight, name).to(device, dtype))
-
-
-def _weights(weight: Tensor, name: str) -> Tensor:
-    check_finite_tensor(weight, f"{name}weight")
-    if weight.dim() != 1:
-        raise ValueError(f"{name}weight must be one number for each row, got {tuple(weight.shape)}")
-    if bool((weight < 0).any()):
-        raise ValueError(f"{name}weight must be >= 0, got a least weight of {weight.min():g}")
-    return weight
-
-
-def prepare_source(
-    source: Source, loss: Loss, outputs: int, model: nn.Module, name: str = ""
-) -> Source:
-    """Check data in memory once; a stream is checked batch by batch as it comes."""
-    if not isinstance(source, Rows):
-        return source
-    ready = Rows(*prepare(source.batch, loss, outputs, model, name))
-    weight = ready.batch.weight
-    if weight is not None and not bool(weight.sum() > 0):
-        raise ValueError(
-            f"{name}weight must be above 0 in some rows, got a sum of {weight.sum():g}"
-        )
-    return ready
-
-
-def learnable(source: Source) -> None:
-    """Raise where there is nothing to learn from."""
-    if len(source) < 2:
-        raise ValueError(f"data has {len(source)} rows; two or more are needed to learn from")
-    if not isinstance(source, Rows):
-        return
-    y = source.batch.y.reshape(len(source), -1)
-    if source.batch.weight is not None:
-        y = y[source.batch.weight > 0]
-    if len(y) and bool((y == y[0]).all()):
-        value = ", ".join(f"{v:g}" for v in y[0].tolist()[:3])
-        raise ValueError(
-            f"the target is {value} in all {len(y)} rows: there is nothing to learn; "
-            "check that y is the right column"
-        )
-
-
-def outputs_of(model: nn.Module, source: Source) -> int:
-    """Run two rows through the model, and return how many outputs it has."""
-    first = next(iter(source.chunks(2)), None)
-    if first is None:
-        raise ValueError("the DataLoader yields no batch; is drop_last set with too few rows?")
-    x, before = first.x, modes(model)
-    model.eval()
-    try:
-        with torch.no_grad():
-            result: Any = model(x.to(device_of(model), dtype_of(model)))
-    except (RuntimeError, ValueError, TypeError) as error:
-        raise ValueError(
-            f"the model does not take X of shape {(len(source), *x.shape[1:])}: {error}"
-        ) from error
-    finally:
-        set_modes(before)
-    if not isinstance(result, Tensor) or result.dim() not in (1, 2) or len(result) != len(x):
-        shape = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
-        raise ValueError(
-            f"the model must return (rows, outputs) for X of shape {(len(source), *x.shape[1:])}; "
-            f"for {len(x)} rows it returns {shape}"
-        )
-    return 1 if result.dim() == 1 else int(result.shape[1])
-
-
-def modes(model: nn.Module) -> dict[nn.Module, bool]:
-    """Return which modules are in training mode."""
-    return {module: module.training for module in model.modules()}
-
-
-def set_modes(before: dict[nn.Module, bool]) -> None:
-    """Bring every module back to its own mode: a norm may be frozen in a model that trains."""
-    for module, training in before.items():
-        module.training = training
-
-
-def require_module(model: object) -> None:
-    """Raise unless this is a model."""
-    if not isinstance(model, nn.Module):
-        hint = "; build it first" if isinstance(model, type) else ""
-        raise TypeError(f"model must be an nn.Module, got {model!r}{hint}")
-
-
-def predict(model: nn.Module, x: Tensor) -> Tensor:
-    """Return outputs as (rows, outputs)."""
-    result: Tensor = model(x)
-    return result.unsqueeze(-1) if result.dim() == 1 else result
-
-
-def note_inputs(model: nn.Module, data: Data) -> None:
-    """Let a RAN know where its data lie, for its pictures; streams are not read for that."""
-    if not isinstance(model, RAN):
-        return
-    X: Any = None
-    if isinstance(data, Mapping):
-        X = data["train_input"]
-    elif isinstance(data, TensorDataset):
-        X = data.tensors[0]
-    elif isinstance(data, tuple | list):
-        X = data[0]
-    if X is not None:
-        rows = as_tensor(X, "X").reshape(-1, model.in_features)
-        model.observe(rows, getattr(X, "columns", None))
+    shared = (source.processes, source.divided)
+    return Stream(train, len(kept), *shared), Stream(test, len(held), *shared)

@@ -1,0 +1,1 @@
+"""Networks on several processes: losses of one, ranks that are killed, models in parts."""

@@ -1,0 +1,33 @@
+"""Data in the forms people have them, read once into one: batches of inputs, targets, weights."""
+
+from ._divided import digest as digest
+from ._divided import divided as divided
+from ._processes import ALONE as ALONE
+from ._processes import WAYS as WAYS
+from ._processes import Lost as Lost
+from ._processes import Processes as Processes
+from ._processes import core as core
+from ._processes import processes as processes
+from ._processes import reduces as reduces
+from ._processes import refuse_sharded as refuse_sharded
+from ._ready import Diverged as Diverged
+from ._ready import device_of as device_of
+from ._ready import dtype_of as dtype_of
+from ._ready import learnable as learnable
+from ._ready import modes as modes
+from ._ready import note_inputs as note_inputs
+from ._ready import outputs_of as outputs_of
+from ._ready import predict as predict
+from ._ready import prepare as prepare
+from ._ready import prepare_source as prepare_source
+from ._ready import require_module as require_module
+from ._ready import set_modes as set_modes
+from ._sources import Batch as Batch
+from ._sources import Data as Data
+from ._sources import Rows as Rows
+from ._sources import Source as Source
+from ._sources import Stream as Stream
+from ._sources import is_share as is_share
+from ._sources import read as read
+from ._sources import split as split
+from ._sources import training_part as training_part
