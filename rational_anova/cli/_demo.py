@@ -65,7 +65,7 @@ def _draw(law: Law, table: pd.DataFrame, path: Path) -> None:
     over = table["P"] - law.predict(table[["T", "V"]])
     right.scatter(table["V"], over, c=table["T"], s=12, cmap=_COLORS)
     right.axhline(0, color="gray", linewidth=1)
-    right.set(ylabel="P measured - P by the law / bar", title="what the law leaves over")
+    right.set(ylabel="P measured - P by the law / bar", title="residuals")
     figure.colorbar(dots, ax=right, label="temperature T / K")
     for axes in (left, right):
         axes.set(xlabel="molar volume V / (L/mol)", xscale="log")

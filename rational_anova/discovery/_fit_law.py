@@ -43,7 +43,7 @@ from .fitting import (
 from .known import with_parameter_units
 from .law import Evidence, Grade, Law
 
-ALONE = "No other form was weighed: discover compares it with others."
+ALONE = "No other form was compared: use discover to do that."
 
 
 def fit_law(
@@ -179,7 +179,9 @@ def _within_bounds(law: Law, form: Form) -> Law:
         near = 1e-6 * max(abs(p.value), p.stderr if np.isfinite(p.stderr) else 0.0)
         end = next((e for e in (low, high) if abs(p.value - e) <= near), None)
         if end is not None:
-            doubts.append(f"{p.name} lies at its bound {end:g}: without it the rows would go on.")
+            doubts.append(
+                f"{p.name} lies at its bound {end:g}: the data alone would take it further."
+            )
         ends = np.clip([p.low, p.high], low, high).tolist()  # nan stays
         parameters.append(replace(p, low=ends[0], high=ends[1]))
     return replace(law, parameters=tuple(parameters), doubts=(*law.doubts, *doubts))

@@ -43,11 +43,11 @@ def write_report(
         _formula(law),
         f'<p class="trust{"" if law.grade.claimed else " no"}">{escape(law.trust)}</p>',
         section("Doubts", listing(law.doubts)),
-        section("Coefficients", sections.coefficients(law)),
+        section("Parameters", sections.coefficients(law)),
         section("Groups", sections.groups(law)),
         section("Rivals", sections.rivals(law)),
-        section("How good it is", sections.evidence(law)),
-        section("How far it holds", sections.domain(law)),
+        section("Goodness of fit", sections.evidence(law)),
+        section("Range of validity", sections.domain(law)),
         section("Plots", sections.plots(law, rows)),
         section(
             "How it was found", listing(law.evidence.route, ordered=True), sections.entries(law)

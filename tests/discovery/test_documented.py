@@ -55,7 +55,7 @@ def test_fractions_that_the_docs_put_into_words():
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/guides/measurements.md", "docs/guides/discovery.md"]
+    "page", ["README.md", "docs/guides/measurements.md", "docs/concepts/discovery.md"]
 )
 def test_docs_state_how_many_laws_have_a_name(page):
     assert str(len(catalogue())) in (ROOT / page).read_text()

@@ -145,7 +145,7 @@ class Law(Formula):
         """Return the formula for reading: `digits` digits, or what the error bars support.
 
         Numbers that go together may need more than that: there are as many as it takes for the
-        formula to say of the data what the law says, to a tenth of what the law leaves over.
+        formula to say of the data what the law says, to a tenth of residuals.
         Constants that were given keep their names.
         """
         shown = super().rounded(digits)

@@ -101,7 +101,7 @@ class Evidence:
 
     Args:
         rows: how many rows the law was fitted to.
-        noise: what the law leaves over, with the degrees of freedom of the fit.
+        noise: residuals, with the degrees of freedom of the fit.
         error: error on the rows of the fit.
         held_out: error on rows that the search has not seen; None if none were held out.
         extrapolation: error on the outer part of the box, after a fit to its inner part.
