@@ -66,7 +66,7 @@ class Bench:
                 with card("What is proved on this interval", testid="unit-proof"):
                     self.proof = ui.element("div").props('aria-live="polite"')
                 with card("Poles", about="Where the denominator is 0 in the complex plane. One on "
-                          "the real line, inside the interval, is a pole of the curve."):  # fmt: skip
+                          "the real line, inside the interval, is a pole."):  # fmt: skip
                     self.poles = draw({"data": [], "layout": {}}, "", "unit-poles")
                     self.no_poles = text("", "soft", "p")
             with ui.element("div").classes("stack"):

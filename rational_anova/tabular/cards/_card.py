@@ -176,7 +176,7 @@ def _edits(edits: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
     if "after" in shown:
         blocks.append(
-            "Before and after are errors on the held-out rows. Edits that were chosen by looking at "
+            "Before and after are errors on the held-out rows. Edits chosen by looking at "
             "them may have a higher error on new rows."
         )
     return blocks
