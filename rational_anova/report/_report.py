@@ -21,10 +21,10 @@ def write_report(
     y: Any = None,
     notes: Sequence[str] = (),
 ) -> None:
-    """Write a law to an HTML file that needs nothing but a browser, on a desk or on a phone.
+    """Write a self-contained HTML report of a law.
 
-    It has the law, what it claims, its coefficients with error bars and correlations, its rivals,
-    the noise, plots, how it was found, what from, and its code in Python and C.
+    It has the law, its grade, its parameters with standard errors and correlations, its rivals,
+    the noise, plots, how it was found, the data, and its code in Python and C.
 
     Args:
         law: from `discover`.

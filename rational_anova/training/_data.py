@@ -236,7 +236,7 @@ def split(source: Source, fraction: float, seed: int) -> tuple[Source, Source]:
 
 
 class Diverged(RuntimeError):
-    """The loss became non-finite or exploded again and again, at ever smaller steps."""
+    """The loss became non-finite or exploded repeatedly, even with smaller steps."""
 
 
 def device_of(model: nn.Module) -> torch.device:
