@@ -40,8 +40,8 @@ class RANRegressor(RegressorMixin, RANEstimator):
         link: `auto`, `identity`, `log` or `sqrt`: the scale of the target on which effects add up.
         refinements: maximum number of steps that optimise the heads (basis functions).
         special_values: numbers that are codes (-9 for "no record"), each with an effect of its own,
-            as missing values have: `auto` finds them, numbers hold for all columns, a dict maps columns
-            to numbers; None for none.
+            as missing values have: `auto` finds them, numbers hold everywhere, a dict for columns;
+            None for none.
         random_state: seed of the halves on which pairs are judged, and of the posterior's draws.
         n_jobs: threads; None means all processors. Results do not depend on it, bit by bit.
         time_limit: seconds after which no further stage is started, and the model is completed;
