@@ -44,7 +44,7 @@ def test_each_grade_states_its_claim():
     assert several.startswith(
         "One of several: the data do not distinguish the Michaelis-Menten form from Hill"
     )
-    assert "with 30% of the weight, against 60% of its own, nor from 1 other." in several
+    assert "(weight 30%, against 60%), nor from 1 other." in several
     assert said[Grade.INTERPOLATION].startswith("Interpolation: ")
     assert said[Grade.NOTHING].startswith("Nothing: 100 rows with this noise are described as")
     alone = michaelis(grade="one of several", name="")

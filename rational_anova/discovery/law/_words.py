@@ -181,10 +181,10 @@ def _several(law: Law, named: str) -> str:
     near, about = others(law, _COMPARABLE), own(law)
     if not near:
         return f"{named} fits {law.target}, but is not established"
-    against = f", against {share(about.weight)} of its own" if about is not None else ""
+    against = f", against {share(about.weight)}" if about is not None else ""
     rest = len(near) - 1
     more = f", nor from {rest} other{'s' * (rest > 1)}" if rest else ""
-    rival = f"{called(law, near[0])} with {share(near[0].weight)} of the weight{against}"
+    rival = f"{called(law, near[0])} (weight {share(near[0].weight)}{against})"
     return f"the data do not distinguish {named if law.name else 'it'} from {rival}{more}"
 
 
@@ -329,7 +329,7 @@ def _errors(law: Law) -> Iterator[str]:
     if found.error >= _EXACT:
         told = [f"{label} {times(v / found.error)}" for label, v in ratios if v is not None]
         if told:
-            yield f"elsewhere   {', '.join(told)} the error of the fit"
+            yield f"validation  {', '.join(told)} the error of the fit"
     yield f"complexity  {counted(law.complexity)}"
 
 
