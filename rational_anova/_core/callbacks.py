@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a fit is. What a fit does not have is None: an estimator has stages, and no epochs.
+    """The progress of a fit. Missing fields are None: an estimator has stages, but no epochs.
 
     Attributes:
         stage: what is being done: the optimiser, and which start, penalty or trial; or the stage of

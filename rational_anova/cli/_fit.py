@@ -30,30 +30,31 @@ def fit(
     where: Where = None,
     task: Annotated[str, typer.Option(help="auto, regression or classification.")] = "auto",
     category: Annotated[
-        list[str] | None, typer.Option(help="Columns of numbers that are names, as zip,code.")
+        list[str] | None, typer.Option(help="Numeric columns that are categories, as zip,code.")
     ] = None,
     date: Annotated[
         list[str] | None, typer.Option(help="Columns of dates that are not in ISO format.")
     ] = None,
     pairs: Annotated[
-        int | None, typer.Option(min=0, help="Effects of two inputs at most; found by default.")
+        int | None, typer.Option(min=0, help="Maximum number of pairs; selected by default.")
     ] = None,
     depth: Annotated[str, typer.Option(help="shallow or deep.")] = "shallow",
     monotone: Annotated[
-        list[str] | None, typer.Option(help="Inputs that only raise or lower, as age=+1,price=-1.")
+        list[str] | None, typer.Option(help="Monotone inputs, as age=+1,price=-1.")
     ] = None,
     test: Annotated[float, typer.Option(min=0, max=0.9, help="Share of rows to hold out.")] = 0.2,
     seed: Seed = 0,
     refit: Annotated[
-        bool, typer.Option(help="Fit again on all rows once the held-out rows have judged.")
+        bool, typer.Option(help="Refit on all rows after the evaluation on held-out rows.")
     ] = True,
     out: Annotated[Path, typer.Option(help="Where to write the model.")] = Path("model.ran"),
     card_path: Annotated[
-        Path | None, typer.Option("--card", help="Where to write the card; beside the model.")
+        Path | None,
+        typer.Option("--card", help="Where to write the model card; by default next to the model."),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Fit a model to a table, judge it on rows it has not seen, and write it with a card."""
+    """Fit a model to a table, evaluate it on held-out rows, and write it with a model card."""
     options = {
         "target": target, "inputs": inputs, "exclude": exclude, "where": where, "task": task,
         "category": category, "date": date, "pairs": pairs, "depth": depth, "monotone": monotone,
@@ -155,7 +156,7 @@ def _print(out: Console, facts: Facts, model: Any) -> None:
         out.print(table)
         line("fit", f"on all {facts.rows} rows" if facts.refitted else "without the held-out rows")
     else:
-        line("held out", "no rows: nothing is known of the error on new rows")
+        line("held out", "no rows: the error on new rows is unknown")
     shown = effects_of(model)
     table = Table("effect", "share", title="effects")
     table.columns[1].justify = "right"

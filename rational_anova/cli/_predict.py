@@ -23,13 +23,13 @@ def predict(
     exclude: Exclude = None,
     where: Where = None,
     out: Annotated[Path | None, typer.Option(help="Where to write; printed if left out.")] = None,
-    proba: Annotated[bool, typer.Option("--proba", help="And the probability of each class.")] = (
+    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = (
         False
     ),
-    std: Annotated[
-        bool, typer.Option("--std", help="And how uncertain the mean is (standard deviation).")
+    std: Annotated[bool, typer.Option("--std", help="Add the standard error of the mean.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Add the contribution of each effect.")
     ] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="And what each effect adds.")] = False,
 ) -> None:
     """Predict the rows of a table with a saved model; columns that it does not know are ignored."""
     from .._core.files import write_whole

@@ -110,12 +110,12 @@ def replace_activations_(
     where: Where | None = None,
     inputs: Inputs | None = None,
 ) -> SurgeryReport:
-    """Put rational units in the place of the activations in a model's feed-forward layers.
+    """Replace the activations in a model's feed-forward layers by rational units.
 
-    No framework is needed or named: layers are known by their linear maps, activations by their
+    No framework is required: layers are recognised by their linear maps, activations by their
     values. BERT, ViT, DeiT, GPT-2, CLIP, T5, LLaMA and their kin from Hugging Face, timm's `Mlp`,
     `nn.TransformerEncoderLayer` and `nn.Sequential(Linear, GELU, Linear)` are found; poolers and
-    classification heads are left alone. If anything is wrong the model stays as it was.
+    classification heads are not changed. On any error the model is unchanged.
 
     Args:
         model: changed in place.

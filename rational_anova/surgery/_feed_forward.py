@@ -76,10 +76,10 @@ def replace_feed_forward_(
     inputs: Inputs | None = None,
     **options: Any,
 ) -> SurgeryReport:
-    """Put `RANFFN` (or `RANFFNPlus`, with a topology) in the place of feed-forward layers.
+    """Replace feed-forward layers by `RANFFN` (or `RANFFNPlus`, with a topology).
 
-    Only of layers that are a module of their own and compute fc2(act(fc1(x))), which is checked by
-    values: CLIP, GPT-2, ViT and DeiT of transformers 5, timm's `Mlp`, a sequence of two linear
+    Only layers that are a module of their own and compute fc2(act(fc1(x))), which is checked
+    numerically: CLIP, GPT-2, ViT and DeiT of transformers 5, timm's `Mlp`, a sequence of two linear
     maps with an activation between. Their linear weights are kept exactly, the activation becomes
     the base of the units, and so the model computes what it did. For others there is
     `replace_activations_`.

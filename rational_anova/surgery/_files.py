@@ -114,7 +114,7 @@ M = TypeVar("M", bound=nn.Module)
 
 
 def reapply_(model: nn.Module, plan: Mapping[str, Any]) -> SurgeryReport:
-    """Do a recorded surgery again, on a model as it was before.
+    """Repeat a recorded conversion on an unconverted model.
 
     The units start at their bases; `model.load_state_dict` then brings what they have learned.
 

@@ -31,21 +31,21 @@ class RANRegressor(RegressorMixin, RANEstimator):
     explain of the residual on other rows.
 
     Args:
-        depth: `shallow`: effects only. `deep`: and networks of rational units for what they leave
-            over; `variance_explained_` is the share that the effects keep.
-        pairs: `auto`, a number at most, or the pairs that may be used, as names or positions.
+        depth: `shallow`: effects only. `deep`: also networks of rational units for the residuals;
+            `variance_explained_` is the share of the variance that the effects explain.
+        pairs: `auto`, a maximum number, or the pairs that may be used, as names or positions.
         forbid: pairs that may not be used.
         monotone: +1 or -1 for inputs (by name or position) in which f must not fall or rise; such
-            inputs take part in no pair, and `monotone_` has the proofs.
+            inputs are not used in pairs, and `monotone_` has the proofs.
         link: `auto`, `identity`, `log` or `sqrt`: the scale of the target on which effects add up.
-        refinements: steps that move the heads, at most.
+        refinements: maximum number of steps that optimise the heads (basis functions).
         special_values: numbers that are codes (-9 for "no record"), each with an effect of its own,
-            as gaps have: `auto` finds them, numbers hold for all columns, a dict from columns to
-            numbers for some; None for none.
+            as missing values have: `auto` finds them, numbers hold everywhere, a dict for columns;
+            None for none.
         random_state: seed of the halves on which pairs are judged, and of the posterior's draws.
-        n_jobs: threads; None means all processors. The effects do not depend on it, to the bit.
-        time_limit: seconds after which no further stage is begun, and only what a model needs is
-            done; None for no limit.
+        n_jobs: threads; None means all processors. Results do not depend on it, bit by bit.
+        time_limit: seconds after which no further stage is started, and the model is completed;
+            None for no limit.
         verbose: show the stages; for more see `callbacks` of `fit`.
 
     Example:

@@ -72,10 +72,10 @@ def fit(
     callbacks: Sequence[Callback] | None = None,
     progress: bool | Console = False,
 ) -> History:
-    """Train a model in place, and return the record of it.
+    """Train a model in place, and return its history.
 
-    With validation rows the model is left at its best epoch on them, without at its last; under a
-    penalty always at its last, since that is where the dropped terms are zero.
+    With validation rows the model is set to its best epoch on them, otherwise to its last; under a
+    penalty always to its last, where the dropped terms are zero.
 
     Args:
         model: any `nn.Module` from real inputs (rows, ...) to (rows, outputs).
@@ -287,7 +287,7 @@ def select_topology(
     Args:
         model: a RAN; its units are those that `learned` and `top-k` train. It is not changed.
         data: in memory, as in `fit`.
-        method: `residual`: what products of two inputs explain of what main effects leave over.
+        method: `residual`: what products of two inputs explain of the residuals of main effects.
             `gradient`: mixed second derivatives of a small smooth network (the paper's C_ij).
             `learned`: many pairs under a rising group lasso, survivors kept. `top-k`: many pairs
             without one, the most varying kept. `correlation` and `random` as in `Topology`.

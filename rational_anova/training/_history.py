@@ -53,17 +53,17 @@ class Record:
 
 @dataclass
 class History:
-    """What a fit did.
+    """The history of a fit.
 
     Attributes:
         optimizer: the one that ran.
         reason: why it was chosen.
         loss: name of the loss.
-        records: one `Record` for each epoch that was looked at.
+        records: one `Record` for each evaluated epoch.
         best: the epoch whose parameters the model has now.
         stopped: why it ended: `finished`, `converged: ...`, `patience`, `time`, `callback`,
             `interrupted`.
-        events: what happened on the way, such as a return to an earlier state.
+        events: events during the fit, such as a return to an earlier state.
         training_loss: over all training rows, with the parameters the model has now.
         validation_loss: over the validation rows, likewise.
         covariance: of the parameters, after `lm` on squares or likelihoods.
@@ -128,7 +128,7 @@ class History:
         return figure
 
     def summary(self) -> str:
-        """Return what was done, how it ended and the last record, in plain lines."""
+        """Return a summary: settings, how it ended, and the last record."""
         lines = [f"{self.optimizer} ({self.reason}), loss {self.loss}", self._span()]
         lines.append(f"training loss {self.training_loss:.6g}")
         if self.validation_loss is not None:

@@ -30,7 +30,7 @@ def parameter_groups(
     vector_decay: float = 0.0,
     layer_decay: float = 1.0,
 ) -> list[dict[str, Any]]:
-    """Return groups with rates of their own for numerators, denominators and gates.
+    """Return parameter groups with separate rates for numerators, denominators and gates.
 
     `fit` trains with these groups, and any optimiser of torch takes them. Each has its `role`:
     `weight`; `vector`, which are biases, norms and whatever else has one axis or none; and of

@@ -32,7 +32,7 @@ class Rational1d(RationalUnit):
         denominator: `softplus` (1 + softplus(q) + eps, the paper's), `squareplus`, `square`
             (1 + q^2), `abs` (1 + |q|), `sos` (1 + a sum of squares: positive and a polynomial) or
             `polynomial` (1 + q: exact for real poles, but positive only where the data keep it so).
-        base: what the unit is while its gate is shut: `identity`, `zero`, `gelu`, `gelu_tanh`,
+        base: the function of a unit with gate 0: `identity`, `zero`, `gelu`, `gelu_tanh`,
             `quick_gelu`, `silu`, `relu`, `tanh` (`mean` is the identity here).
         heads: number of quotients p/d that are added up in each unit.
         groups: number of units, each shared by features / groups neighbouring channels; None

@@ -138,7 +138,7 @@ def _classes(model: Any) -> str:
 
 def _errors(facts: Facts) -> list[str]:
     if not facts.scores:
-        return ["No rows were held out: nothing is known of the error on new rows."]
+        return ["No rows were held out: the error on new rows is unknown."]
     which = "The model was then fitted again on all rows." if facts.refitted else (
         "The model was not fitted to these rows.")  # fmt: skip
     lines = [(name, *map(number, both)) for name, both in facts.scores.items()]
@@ -176,8 +176,8 @@ def _edits(edits: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
     if "after" in shown:
         blocks.append(
-            "Before and after are errors on the rows held out. Whoever edits while looking at them "
-            "chooses by them: the error of an edited model on new rows may be higher."
+            "Before and after are errors on the held-out rows. Edits chosen by looking at "
+            "them may have a higher error on new rows."
         )
     return blocks
 
@@ -186,8 +186,8 @@ def _agreement(facts: Facts) -> str:
     if facts.agreement is None:
         return ""
     return (
-        " The effects of the fit without the rows held out agree with these to "
-        f"{facts.agreement:.2f} (1: the same, 0: unlike)."
+        " The effects of the fit without the held-out rows agree with these to "
+        f"{facts.agreement:.2f} (1: identical, 0: unrelated)."
     )
 
 

@@ -47,7 +47,7 @@ class Options:
     Args:
         pairs: how many at most.
         pair_columns: numerators of all pairs at most.
-        refinements: steps that move the heads, at most.
+        refinements: maximum number of steps that optimise the heads (basis functions).
         lean: one wide head for each number, and no more: nearly a linear model.
         rich: more heads than the rows would otherwise get.
         pool: degrees of freedom by which the penalty of a main effect leans to that of all; None:

@@ -16,7 +16,7 @@ from ._sources import Batch, Data, Rows, Source
 
 
 class Diverged(RuntimeError):
-    """The loss became non-finite or exploded again and again, at ever smaller steps."""
+    """The loss became non-finite or exploded repeatedly, even with smaller steps."""
 
 
 def device_of(model: nn.Module) -> torch.device:
