@@ -104,8 +104,8 @@ def graded(
             )
             return Verdict(Grade.INTERPOLATION, (many, *beyond))
         if best.named is None and _follows_closely(best.fit, rows):
-            close = "What it leaves over is little, but no rounding: neighbouring rows miss alike."
-            return Verdict(Grade.INTERPOLATION, (close, *beyond))
+            shape = "Its residuals are small, but larger than rounding errors, and autocorrelated."
+            return Verdict(Grade.INTERPOLATION, (shape, *beyond))
         enough = len(rows.y) >= best.fit.numbers + 3
         return Verdict(Grade.ESTABLISHED if enough and not beyond else Grade.SEVERAL, tuple(beyond))
     against = tuple(_until(over, _against(best, rows, trusted, over)))
