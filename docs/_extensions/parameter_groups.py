@@ -38,12 +38,12 @@ GROUPS: dict[str, dict[str, str]] = {
     "fit": {
         "Model and data": "model data validation loss",
         "The optimiser": "optimizer epochs batch_size learning_rate weight_decay denominator_rate "
-        "gate_rate denominator_decay schedule warmup clip accumulate "
+        "gate_rate denominator_decay schedule warmup clip accumulate average "
         "precision",
         "Sparsity and pairs": "penalty penalized topology size",
         "Stopping and starting again": "patience restarts restart_noise n_jobs processes seed "
         "time_limit",
-        "Checkpoints and progress": "checkpoint checkpoint_every resume callbacks progress",
+        "Checkpoints and progress": "checkpoint checkpoint_every resume metrics callbacks progress",
     },
     "Rational1d": {
         "The unit": "features degrees denominator base heads groups gate eps constant",

@@ -24,7 +24,8 @@ class Rational1d(RationalUnit):
     r"""Gated rational functions of one variable, one for each feature (paper Eq. 4 and 6).
 
     r(x) = b(x) + gate * (p(x)/d(x) - b(x)), with p of degree m, q of degree n, and d made from q
-    by `denominator`. A unit has (m + 1) + n + 1 parameters, one more with `constant`.
+    by `denominator`. A unit has (m + 1) + n + 1 parameters, one more with `constant`. It starts as
+    its base, by default the identity: as the activation of a layer give it another, such as `gelu`.
 
     Args:
         features: size of the feature axis.

@@ -479,9 +479,28 @@ def test_compiled(share):
     assert model.blocks[0].act.gate.grad.any()
 
 
-def test_half_precision_models_keep_their_dtype():
+def test_units_of_half_precision_models_have_full_precision():
+    """In half precision a coefficient would not move by steps below a hundredth of itself."""
     model = built(Stack).bfloat16()
     before = model(X.bfloat16())
     ra.replace_activations_(model)
-    assert model.blocks[0].act.gate.dtype == torch.bfloat16
+    assert model.blocks[0].act.gate.dtype == torch.float32
+    assert model.blocks[0].fc1.weight.dtype == torch.bfloat16
     assert torch.equal(model(X.bfloat16()), before)
+    assert model.half().blocks[0].act.numerator.dtype == torch.float32
+    assert model.double().blocks[0].act.numerator.dtype == torch.float64
+
+
+def test_activations_that_are_called_as_functions_are_named():
+    class Called(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc1, self.fc2 = nn.Linear(4, 8), nn.Linear(8, 4)
+
+        def forward(self, x):
+            return self.fc2(nn.functional.gelu(self.fc1(x)))
+
+    with pytest.raises(
+        ValueError, match=r"Called\.forward calls nn\.functional\.gelu\(\), and fun"
+    ):
+        ra.replace_activations_(Called())

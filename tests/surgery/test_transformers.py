@@ -132,7 +132,26 @@ def test_another_head_and_another_dtype(tmp_path):
     body = ra.load_converted(tmp_path, transformers.BertModel).eval()
     assert torch.equal(answer(body, IDS), answer(model.bert, IDS))
     half = ra.load_converted(tmp_path, transformers.BertModel, dtype=torch.bfloat16)
-    assert {p.dtype for p in half.parameters()} == {torch.bfloat16}
+    units = [m for m in half.modules() if isinstance(m, ra.Rational1d)]
+    whole = [m for m in body.modules() if isinstance(m, ra.Rational1d)]
+    for one, other in zip(units, whole, strict=True):
+        assert torch.equal(one.numerator, other.numerator)
+        assert one.numerator.dtype == torch.float32
+    own = {id(p) for unit in units for p in unit.parameters()}
+    assert {p.dtype for p in half.parameters() if id(p) not in own} == {torch.bfloat16}
+
+
+def test_classes_that_choose_the_class(tmp_path):
+    model = built(bert)
+    ra.replace_activations_(model, share=4)
+    trained(model).save_pretrained(tmp_path)
+    again = ra.load_converted(tmp_path, transformers.AutoModelForSequenceClassification).eval()
+    assert type(again) is type(model)
+    assert torch.equal(answer(again, IDS), answer(model, IDS))
+    with pytest.raises(
+        ValueError, match="AutoModelForAudioClassification has no model for a BertConfig"
+    ):
+        ra.load_converted(tmp_path, transformers.AutoModelForAudioClassification)
 
 
 def test_whole_feed_forward_layers_in_a_file(tmp_path):
@@ -158,7 +177,7 @@ def test_checkpoints_that_do_not_fit(tmp_path):
     ra.replace_activations_(model, share=4)
     model.save_pretrained(tmp_path)
     with pytest.raises(TypeError, match="class of the model.*BertForSequenceClassification"):
-        ra.load_converted(tmp_path, transformers.AutoModel)
+        ra.load_converted(tmp_path, transformers.AutoConfig)
     weights = tmp_path / "model.safetensors"
     tensors = load_file(weights)
     gate = "bert.encoder.layer.1.intermediate.intermediate_act_fn.gate"
