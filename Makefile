@@ -80,11 +80,13 @@ lowest:
 	rm -rf build/lowest && $(PYTHON) -m venv build/lowest
 	build/lowest/bin/python -m pip install --quiet --constraint constraints.txt \
 		--constraint tests/release/lowest.txt --editable '.[units]' pytest hypothesis
+	OMP_NUM_THREADS=1 build/lowest/bin/python tests/release/versions.py
 	OMP_NUM_THREADS=1 build/lowest/bin/python -m pytest $(QUICK)
 
 newest:
 	rm -rf build/newest && $(PYTHON) -m venv build/newest
 	build/newest/bin/python -m pip install --quiet --editable '.[units]' pytest hypothesis
+	OMP_NUM_THREADS=1 build/newest/bin/python tests/release/versions.py
 	OMP_NUM_THREADS=1 build/newest/bin/python -m pytest $(QUICK)
 
 types: $(READY)
