@@ -32,7 +32,7 @@ from .explain import ExplainMixin, Measured, measure
 from .export import ExportMixin
 from .fit import Options, Problem
 from .model import Additive, Feature, Rows, identify, purify, read, workers
-from .monotone import Proof, as_signs, proofs
+from .monotone import Proof, as_signs, position, proofs
 
 DEPTHS = ("shallow", "deep")
 # Whole weights of a larger mean are amounts (people, money), not how often a row was seen.
@@ -153,7 +153,13 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
                     f"pairs must be 'auto', a number, or a list of pairs of inputs, got {pairs!r}"
                 )
             most = 60 if pairs == "auto" else check.integer(pairs, "pairs", 0)
-        forbidden = {_pair(p, names, "forbid") for p in self.forbid}
+        forbidden: set[tuple[int, int]] = set()
+        for one in self.forbid:
+            if isinstance(one, str | int | np.integer):  # an input that takes part in no pair
+                alone = position(one, list(names), "forbid")
+                forbidden |= {p for p in _all_pairs(len(features)) if alone in p}
+            else:
+                forbidden.add(_pair(one, names, "forbid"))
         signs = as_signs(self.monotone, features)
         for pair in allowed or ():
             if signs.keys() & set(pair):

@@ -33,7 +33,7 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         depth: `shallow`: effects only. `deep`: and networks of rational units for what they leave
             over; `variance_explained_` is the share that the effects keep.
         pairs: `auto`, a number at most, or the pairs that may be used, as names or positions.
-        forbid: pairs that may not be used.
+        forbid: pairs that may not be used; a name alone is an input that takes part in no pair.
         monotone: +1 or -1 for inputs in which the log odds of `classes_[1]` must not fall or rise
             (two classes); such inputs take part in no pair, and `monotone_` has the proofs.
         refinements: steps that move the heads, at most.
@@ -63,7 +63,7 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         *,
         depth: str = "shallow",
         pairs: str | int | Sequence[tuple[Any, Any]] = "auto",
-        forbid: Sequence[tuple[Any, Any]] = (),
+        forbid: Sequence[Any] = (),
         monotone: dict[Any, int] | None = None,
         refinements: int = 2,
         class_weight: dict[Any, float] | str | None = None,

@@ -31,7 +31,7 @@ class RANOrdinal(ClassifierMixin, RANEstimator):
         order: the classes from lowest to highest; None: numbers by their size, an ordered
             categorical of pandas by its order.
         pairs: `auto`, a number at most, or the pairs that may be used, as names or positions.
-        forbid: pairs that may not be used.
+        forbid: pairs that may not be used; a name alone is an input that takes part in no pair.
         monotone: +1 or -1 for inputs in which f must not fall or rise.
         class_weight: as of `RANClassifier`.
         refinements: steps that move the heads, at most.
@@ -57,7 +57,7 @@ class RANOrdinal(ClassifierMixin, RANEstimator):
         *,
         order: Sequence[Any] | None = None,
         pairs: str | int | Sequence[tuple[Any, Any]] = "auto",
-        forbid: Sequence[tuple[Any, Any]] = (),
+        forbid: Sequence[Any] = (),
         monotone: dict[Any, int] | None = None,
         class_weight: dict[Any, float] | str | None = None,
         refinements: int = 2,

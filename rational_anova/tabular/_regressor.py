@@ -47,7 +47,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
         depth: `shallow`: effects only. `deep`: and networks of rational units for what they leave
             over; `variance_explained_` is the share that the effects keep.
         pairs: `auto`, a number at most, or the pairs that may be used, as names or positions.
-        forbid: pairs that may not be used.
+        forbid: pairs that may not be used; a name alone is an input that takes part in no pair.
         monotone: +1 or -1 for inputs (by name or position) in which f must not fall or rise; such
             inputs take part in no pair, and `monotone_` has the proofs.
         loss: `squared`; `huber` (far targets count less) and `quantile`; `poisson` and
@@ -85,7 +85,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
         *,
         depth: str = "shallow",
         pairs: str | int | Sequence[tuple[Any, Any]] = "auto",
-        forbid: Sequence[tuple[Any, Any]] = (),
+        forbid: Sequence[Any] = (),
         monotone: dict[Any, int] | None = None,
         loss: str = "squared",
         link: str = "auto",

@@ -29,7 +29,7 @@ class RANSurvival(RANEstimator):
 
     Args:
         pairs: `auto`, a number at most, or the pairs that may be used, as names or positions.
-        forbid: pairs that may not be used.
+        forbid: pairs that may not be used; a name alone is an input that takes part in no pair.
         monotone: +1 or -1 for inputs in which the hazard must not fall or rise.
         refinements: steps that move the heads, at most.
         special_values: as of `RANRegressor`.
@@ -55,7 +55,7 @@ class RANSurvival(RANEstimator):
         self,
         *,
         pairs: str | int | Sequence[tuple[Any, Any]] = "auto",
-        forbid: Sequence[tuple[Any, Any]] = (),
+        forbid: Sequence[Any] = (),
         monotone: dict[Any, int] | None = None,
         refinements: int = 2,
         special_values: Any = "auto",

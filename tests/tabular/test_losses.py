@@ -346,6 +346,13 @@ def sql(frame, expressions):
     return np.array(base.execute(f"SELECT {', '.join(expressions)} FROM t").fetchall())
 
 
+def test_an_input_alone_is_kept_out_of_all_pairs():
+    model = RANRegressor(forbid=["b"], refinements=0).fit(TABLE, F)
+    assert not any("b" in e.inputs for e in model.effects_.values() if e.kind == "pair")
+    with pytest.raises(ValueError, match="forbid names 'd', which is no input"):
+        RANRegressor(forbid=["d"]).fit(TABLE, F)
+
+
 # -- what does not go
 
 
