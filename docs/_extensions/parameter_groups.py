@@ -33,8 +33,13 @@ GROUPS: dict[str, dict[str, str]] = {
         "The kind of equations": "order discrete autonomous known without",
         "The run": "time_limit callbacks",
     },
-    "RANRegressor": {**_TABULAR, "The model": "depth pairs forbid monotone link"},
-    "RANClassifier": _TABULAR,
+    "RANRegressor": {
+        **_TABULAR,
+        "The model": "depth pairs forbid monotone loss link power quantiles",
+    },
+    "RANClassifier": {**_TABULAR, "The model": "depth pairs forbid monotone class_weight"},
+    "RANOrdinal": {**_TABULAR, "The model": "order pairs forbid monotone class_weight"},
+    "RANSurvival": {**_TABULAR, "The model": "pairs forbid monotone"},
     "fit": {
         "Model and data": "model data validation loss",
         "The optimiser": "optimizer epochs batch_size learning_rate weight_decay denominator_rate "

@@ -78,7 +78,7 @@ def card(
     blocks = [
         f"# Model of {markdown(facts.target)}",
         f"A `{type(model).__name__}`: a sum of effects of one or two inputs, made of rational "
-        f"functions.{_link(model)}",
+        f"functions.{_link(model)}{_loss(model)}",
         "## Data",
         f"{code(facts.table)}: {facts.rows} rows, {len(gaps)} inputs.",
         *(f"Note: {markdown(note)}." for note in facts.notes),
@@ -129,6 +129,17 @@ def _link(model: Any) -> str:
     if link is None or link.name == "identity":
         return ""
     return f" The effects add up on the scale of {link.name}(target)."
+
+
+def _loss(model: Any) -> str:
+    """Say which loss was fitted, its own numbers, and how much of it the effects save."""
+    name = getattr(model, "loss", None)
+    numbers = "".join(f", {k} {v}" for k, v in getattr(model, "loss_numbers_", {}).items())
+    said = "" if name in (None, "squared") else f" Its loss is {name.replace('_', ' ')}{numbers}."
+    share = getattr(model, "deviance_explained_", None)
+    if share is None:
+        return said
+    return f"{said} It explains {share:.1%} of the {model._explained} of the rows it was fitted to."
 
 
 def _classes(model: Any) -> str:
