@@ -4,6 +4,8 @@
     python -m experiments.stability --part training    one part; the other stays as recorded
     python -m experiments.stability --smoke            a quick look
 
+A second run computes the variants that are not recorded yet; --fresh forgets what is.
+
 Writes experiments/results/stability.json, from which docs/results/stability.md is filled.
 """
 
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import math
 import statistics
+from typing import Any
 
 import torch
 from rich.progress import track
@@ -23,6 +26,8 @@ from rational_anova import GatedRationalBlock
 VARIANTS = {
     "softplus, gate 0.01": {"denominator": "softplus"},
     "softplus, no gate": {"denominator": "softplus", "gate": None},
+    "softplus, constant, gate 0.01": {"denominator": "softplus", "constant": True},
+    "square, constant, gate 0.01": {"denominator": "square", "constant": True},
     "unconstrained, gate 0.01": {"denominator": "polynomial"},
     "unconstrained, no gate": {"denominator": "polynomial", "gate": None},
     "square, gate 0.01": {"denominator": "square"},
@@ -73,9 +78,24 @@ def train(model: nn.Module, rate: float, steps: int, seed: int) -> list[float]:
     return losses
 
 
-def depth_table(depths: tuple[int, ...], seeds: int) -> list[dict[str, object]]:
-    rows = []
-    for name, options in (VARIANTS | WIDE_OPEN).items():
+Rows = list[dict[str, Any]]
+
+
+def missing(variants: dict[str, Any], rows: Rows) -> dict[str, Any]:
+    """Return the variants that no row has."""
+    there = {row["variant"] for row in rows}
+    return {name: options for name, options in variants.items() if name not in there}
+
+
+def in_order(rows: Rows) -> Rows:
+    """Return rows in the order of the variants."""
+    names = [*VARIANTS, *WIDE_OPEN]
+    return sorted(rows, key=lambda row: names.index(row["variant"]))
+
+
+def depth_table(rows: Rows, depths: tuple[int, ...], seeds: int) -> Rows:
+    rows = list(rows)
+    for name, options in missing(VARIANTS | WIDE_OPEN, rows).items():
         for noise in NOISES:
             for depth in depths:
                 ratios = [
@@ -83,14 +103,14 @@ def depth_table(depths: tuple[int, ...], seeds: int) -> list[dict[str, object]]:
                     for seed in range(seeds)
                 ]
                 rows.append({"variant": name, "noise": noise, "depth": depth, "ratio": ratios})
-    return rows
+    return in_order(rows)
 
 
-def training_table(depth: int, steps: int, seeds: int) -> list[dict[str, object]]:
-    rows = []
+def training_table(rows: Rows, depth: int, steps: int, seeds: int) -> Rows:
+    rows = list(rows)
     jobs = [
         (name, noise, rate, seed)
-        for name in VARIANTS
+        for name in missing(VARIANTS, rows)
         for noise in NOISES
         for rate in RATES
         for seed in range(seeds)
@@ -110,23 +130,26 @@ def training_table(depth: int, steps: int, seeds: int) -> list[dict[str, object]
                 "steps": len(losses),
             }
         )
-    return rows
+    return in_order(rows)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--smoke", action="store_true", help="small sizes, for a quick look")
     parser.add_argument("--part", choices=("gradient_ratio", "training"), help="this part only")
+    parser.add_argument("--fresh", action="store_true", help="forget what is recorded")
     options = parser.parse_args()
     smoke = options.smoke
     torch.set_num_threads(1)  # the tensors are too small to share
     name = "stability_smoke" if smoke else "stability"
-    result = read(name) if options.part else {}
+    result = {} if options.fresh or smoke else read(name)
     if options.part != "training":
         depths = (1, 10) if smoke else (1, 10, 50, 100)
-        result["gradient_ratio"] = depth_table(depths, 1 if smoke else 5)
+        known = result.get("gradient_ratio", [])
+        result["gradient_ratio"] = depth_table(known, depths, 1 if smoke else 5)
     if options.part != "gradient_ratio":
-        result["training"] = training_table(*(5, 5, 1) if smoke else (50, 200, 3))
+        known = result.get("training", [])
+        result["training"] = training_table(known, *(5, 5, 1) if smoke else (50, 200, 3))
     write(name, result)
 
 

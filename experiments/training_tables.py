@@ -9,11 +9,19 @@ from typing import Any
 Rows = Iterator[list[str]]
 Result = dict[str, Any]
 
-LORENTZIAN_PAPER = {"MLP": "1.2e-5", "KAN (pykan)": "1.5e-4", "RAN softplus": "1.3e-7 (72)"}
+LORENTZIAN_PAPER = {
+    "MLP": "1.2e-5",
+    "KAN (pykan)": "1.5e-4",
+    "RAN softplus": "1.3e-7 (72)",
+    "RAN softplus, constant": "1.3e-7 (72)",
+    "RAN softplus, constant, 72": "1.3e-7 (72)",
+    "RAN |q| + 1e-6, constant, 72": "1.3e-7 (72)",
+}
 RUNGE_PAPER = {
     "MLP (relu)": ("2.5e-4", "1.1e-1"),
     "KAN (pykan)": ("1.8e-5", "4.5e-1"),
     "RAN softplus": ("1.2e-7", "1.5e-7"),
+    "RAN softplus, constant": ("1.2e-7", "1.5e-7"),
 }
 NEEDLE_PAPER = {
     "main effects": "0.2450 (40)",
@@ -42,11 +50,16 @@ def grouped(rows: list[Result], *names: str) -> dict[tuple[Any, ...], list[Resul
 
 def lorentzian(result: Result) -> Rows:
     yield ["model", "optimiser", "parameters", "MSE on the grid", "seconds", "the paper's MSE"]
-    for row in result["rows"]:
+
+    def place(row: Result) -> tuple[int, int]:  # networks of ours first
+        ours = row["model"].startswith("RAN")
+        return (0, 0) if ours else (1, result["rows"].index(row))
+
+    for row in sorted(result["rows"], key=place):
         rate = f", {row['rate']:g}" if row.get("rate") and row["optimizer"] != "lbfgs" else ""
         starts = f" ({row['restarts']} starts)" if "restarts" in row else ""
         yield [
-            row["model"],
+            row["model"].replace("|", "\\|"),
             f"{row['optimizer']}{rate}{starts}",
             f"{row['parameters']:,}",
             f"{row['mse']:.1e}",
@@ -56,15 +69,19 @@ def lorentzian(result: Result) -> Rows:
 
 
 def runge(result: Result) -> Rows:
-    yield ["model", "optimiser", "parameters", "MSE inside", "MSE outside", "the paper's"]
-    for row in result["rows"]:
+    yield ["model", "optimiser", "parameters", "MSE inside", "MSE outside",
+           "starts at 1e-12 inside, outside too", "the paper's"]  # fmt: skip
+    order = {name: n for n, name in enumerate(dict.fromkeys(r["model"] for r in result["rows"]))}
+    for row in sorted(result["rows"], key=lambda row: order[row["model"]]):
         paper = RUNGE_PAPER.get(row["model"])
+        starts = row.get("starts")
         yield [
             row["model"],
             row["optimizer"],
             f"{row['parameters']:,}",
             f"{row['inside']:.1e}",
             f"{row['outside']:.1e}",
+            f"{row['exact_inside']}, {row['exact_outside']} of {starts}" if starts else "",
             "" if paper is None else " / ".join(paper),
         ]
 
@@ -76,10 +93,10 @@ def sharpened(result: Result) -> Rows:
         if depth is None:
             continue
         tests = {row["rate"]: row["test"] for row in rows}
+        cells = (f"{tests[float(r)]:.1e}" if float(r) in tests else "not run" for r in rates)
         yield [
-            family, str(depth), str(width), f"{rows[0]['parameters']:,}",
-            *(f"{tests[float(rate)]:.1e}" for rate in rates),
-            SHARPENED_PAPER[family, depth, width],
+            family, str(depth), str(width), f"{rows[0]['parameters']:,}", *cells,
+            SHARPENED_PAPER[family.partition(",")[0], depth, width],
         ]  # fmt: skip
 
 

@@ -47,6 +47,7 @@ from .networks import GatedRationalBlock as GatedRationalBlock
 from .networks import Preset as Preset
 from .networks import RANConvNet as RANConvNet
 from .networks import RANFFNPlus as RANFFNPlus
+from .networks import TwoBlockRAN as TwoBlockRAN
 from .networks import preset as preset
 from .surgery import SurgeryReport as SurgeryReport
 from .surgery import load_converted as load_converted

@@ -44,13 +44,14 @@ GROUPS: dict[str, dict[str, str]] = {
         "Checkpoints and progress": "checkpoint checkpoint_every resume callbacks progress",
     },
     "Rational1d": {
-        "The unit": "features degrees denominator base heads groups gate eps",
+        "The unit": "features degrees denominator base heads groups gate eps constant",
         "The start": "init init_range noise",
         "Tensors": "dim device dtype",
     },
     "RAN": {
         "The structure": "in_features out_features topology readout",
-        "The units": "degrees pair_degree heads denominator base pair_base gate eps noise",
+        "The units": "degrees pair_degree heads denominator base pair_base gate eps constant",
+        "The start": "init noise",
         "The rest": "observed device dtype",
     },
 }

@@ -1,4 +1,4 @@
-"""Dense or sparse, ReLU or rational: the paper's four cells on tables (Sec. 5.4, Table 4).
+"""Dense or sparse, ReLU or rational: the paper's four cells on tables (Sec. 5.4, Table 3).
 
 The paper compares them at a million parameters on TabArena; here each has 20,000, within 2 %:
 

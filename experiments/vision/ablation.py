@@ -1,4 +1,4 @@
-"""Dense or sparse, ReLU or rational: the paper's four cells on CIFAR-10 (Sec. 5.4, Table 4).
+"""Dense or sparse, ReLU or rational: the paper's four cells on CIFAR-10 (Sec. 5.4, Table 3).
 
 Each cell has a million parameters:
 

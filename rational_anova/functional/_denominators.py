@@ -148,7 +148,8 @@ def _squareplus_expression(q: Any) -> Any:
     return (q + sympy.sqrt(q**2 + 1)) / 2
 
 
-# NOTE[DIFF] The paper has softplus alone, with which no law with a polynomial denominator is exact.
+# NOTE[DIFF] The paper has softplus alone. With the constant in q of its appendix a law with a
+# polynomial denominator is exact to rounding, without it (Eq. 4) it is not.
 DENOMINATORS: dict[str, Denominator] = {
     entry.name: entry
     for entry in (

@@ -8,6 +8,7 @@ from ._conv import RANConvNet as RANConvNet
 from ._deep import DeepRAN as DeepRAN
 from ._deep import GatedRationalBlock as GatedRationalBlock
 from ._deep import MessageBlock as MessageBlock
+from ._deep import TwoBlockRAN as TwoBlockRAN
 from ._ffn import RANFFN as RANFFN
 from ._ffn import RANFFNPlus as RANFFNPlus
 from ._presets import PRESETS as PRESETS

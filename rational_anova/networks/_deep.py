@@ -102,7 +102,8 @@ class MessageBlock(nn.Module):
         return spread(z, messages, self.ends, readout, keep)
 
 
-# NOTE[DIFF] The paper gives the count of its model, not what is counted; this reading is exact.
+# NOTE[DIFF] The paper gives the count of its model, not what is counted; this reading is exact, and
+# so is that of `TwoBlockRAN`.
 @saveable
 class DeepRAN(nn.Module):
     r"""A deep RAN (paper Fig. 2): blocks of pairwise messages and node-wise rational updates.
@@ -246,6 +247,101 @@ def _each_block(
             raise ValueError(f"{len(topology)} topologies were given for {blocks} blocks")
         return [as_topology(each, nodes) for each in topology]
     return [as_topology(topology, nodes)] * blocks  # type: ignore[arg-type]
+
+
+# What the gates of the two blocks start from.
+_FIRST, _SECOND = 0.6, 0.2
+
+
+@saveable
+class TwoBlockRAN(nn.Module):
+    r"""Another network that the paper's count of its vision model fits: pairs of block 2 are read.
+
+    Block 1: z = norm(h), m_ij = r_ij(z_i, z_j), node i hears u_ij m_ij and node j hears v_ij m_ij;
+    h <- h + a (r(z + heard) - h). Block 2: z = norm(h), h <- h + b (r(z) - h), and the head reads h
+    and r_ij(z_i, z_j), which goes nowhere else. Pairs have base (x + y)/2 and gate 1. With N nodes,
+    K pairs, degrees (3, 2) and C outputs it has exactly (18 + C) N + (26 + C) K + C + 2 parameters,
+    as many as a `DeepRAN` of two blocks.
+
+    Args:
+        in_features: number N of inputs, which are the nodes.
+        out_features: number C of outputs.
+        topology: pairs among the nodes, as in `RAN`.
+        degrees: degrees of the node-wise units.
+        pair_degree: total degree of the pair units.
+        denominator: as in `Rational1d`.
+        pair_base: base of the pair units.
+        constant: as in `Rational1d`.
+        noise: standard deviation of noise on the coefficients at the start.
+        device: of the parameters.
+        dtype: of the parameters.
+
+    Shape: (..., in_features) to (..., out_features).
+
+    Example:
+        >>> net = TwoBlockRAN(20, 4, topology=Topology.random(20, 30))
+        >>> N, K, C = 20, 30, 4
+        >>> sum(p.numel() for p in net.parameters()) == (18 + C) * N + (26 + C) * K + C + 2
+        True
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        topology: Topology | str | int | None = None,
+        degrees: tuple[int, int] = (3, 2),
+        *,
+        pair_degree: int | tuple[int, int] = 2,
+        denominator: str = "softplus",
+        pair_base: str = "mean",
+        constant: bool = False,
+        noise: float = 0.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.in_features = nodes = check.integer(in_features, "in_features", 1)
+        self.out_features = check.integer(out_features, "out_features", 1)
+        self.topology = as_topology(topology, nodes)
+        count = self.topology.num_pairs
+        if not count:
+            raise ValueError("TwoBlockRAN needs at least one pair, got a topology without any")
+        options: dict[str, Any] = {"device": device, "dtype": dtype}
+        shared: dict[str, Any] = {"constant": constant, "noise": noise, **options}
+
+        def pair() -> Rational2d:
+            return Rational2d(
+                self.topology, pair_degree, denominator, pair_base, gate=1.0, **shared
+            )
+
+        self.norm1, self.norm2 = (nn.LayerNorm(nodes, **options) for _ in "12")
+        self.unit1, self.unit2 = (Rational1d(nodes, degrees, denominator, **shared) for _ in "12")
+        self.pair1, self.pair2 = pair(), pair()
+        self.weight = nn.Parameter(torch.empty(2, count, **options))
+        self.gate = nn.Parameter(torch.empty(2, **options))
+        self.head = nn.Linear(nodes + count, self.out_features, **options)
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Set weights and gates to their start; the other parameters belong to other modules."""
+        # A node hears 2 K / N messages on average; this keeps their sum of order one.
+        heard = 2 * self.weight.shape[1] / self.in_features
+        self.weight.fill_(max(1.0, heard) ** -0.5)
+        self.gate.copy_(torch.tensor([_FIRST, _SECOND]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the outputs."""
+        check.features(check.floating(x), self.in_features)
+        z = _normalised(self.norm1, x)
+        messages, heard = self.pair1(z), z
+        for end, weight in zip(self.pair1.pairs, self.weight, strict=True):
+            heard = heard.index_add(-1, end, (weight * messages).to(z.dtype))
+        h = x + self.gate[0] * (self.unit1(heard) - x)
+        z = _normalised(self.norm2, h)
+        h = h + self.gate[1] * (self.unit2(z) - h)
+        return self.head(torch.cat([h, self.pair2(z)], -1))
 
 
 # NOTE[DIFF] The theorem asks for a "sufficiently small" gate. The gradient norm shrinks by about

@@ -1,4 +1,4 @@
-"""The rows of the paper's hyper-parameter table, by name."""
+"""The rows of the paper's hyper-parameter table, and its networks of stated size, by name."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from torch import nn
 
 from .._core import checks as check
 from ._conv import RANConvNet
-from ._deep import DeepRAN
+from ._deep import DeepRAN, TwoBlockRAN
 from ._ffn import RANFFN
 from ._ran import RAN
 
 
 @dataclass(frozen=True)
 class Preset:
-    """One row: how the network is built, and how the paper trains it.
+    """A network of the paper: how the network is built, and how the paper trains it.
 
     Attributes:
         name: what to type.
@@ -103,6 +103,26 @@ _ROWS = (
         {"degrees": (4, 3), "topology": "none"},
         "lbfgs", None, 0.1, 0.0, "none (1D)",
     ),
+    # Not rows of the table: two networks that the count of the vision model fits, and 72 parameters
+    # on the Lorentzian as two heads of a cubic over |q| + 1e-6, 32 + 40.
+    Preset(
+        "two-block", "accuracy table, two blocks that pass messages", DeepRAN,
+        {"degrees": (3, 2), "blocks": 2, "topology": "d"},
+        "adam", 256, 1e-3, 0.0, "dynamically adjusted",
+    ),
+    Preset(
+        "two-block-read", "accuracy table, the second block's pairs are read", TwoBlockRAN,
+        {"degrees": (3, 2), "topology": "d"},
+        "adam", 256, 1e-3, 0.0, "dynamically adjusted",
+    ),
+    Preset(
+        "lorentzian-72", "Lorentzian 2D, 72 parameters", RAN,
+        {
+            "degrees": (3, 3), "pair_degree": 3, "heads": 2, "topology": "all", "gate": None,
+            "denominator": "abs", "constant": True, "eps": 1e-6 - 1, "noise": 0.1,
+        },
+        "lbfgs", None, 1.0, 0.0, "all",
+    ),
 )  # fmt: skip
 PRESETS: Mapping[str, Preset] = {
     row.name: replace(row, settings=MappingProxyType(row.settings)) for row in _ROWS
@@ -110,7 +130,10 @@ PRESETS: Mapping[str, Preset] = {
 
 
 def preset(name: str) -> Preset:
-    """Return a row of the paper's hyper-parameter table (`PRESETS` lists them).
+    """Return a row of the paper's hyper-parameter table, or one of its networks.
+
+    `PRESETS` lists them. Beside the rows of the table: `two-block` and `two-block-read` (the two
+    networks that the count of the vision model fits) and `lorentzian-72`.
 
     Example:
         >>> preset("tabular").learning_rate

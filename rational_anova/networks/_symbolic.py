@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..functional import Powers
-from ..symbols import numeric
+from ..symbols import numeric, with_softplus
 from ..tables import read_tensor
 from ..units import RationalUnit
 from ._coefficients import exact_numbers, lookup
@@ -205,7 +205,7 @@ def _gap(
         if (n.q != 1 and n.q != 2) or abs(n.p) > _WHOLE
     }
     # log(1 + exp(q)) as the network computes it, since exp overflows.
-    stable = formula.xreplace(floats).replace(_is_softplus, _as_softplus)
+    stable = with_softplus(formula.xreplace(floats))
     modules = [{"softplus": lambda q: np.logaddexp(0.0, q)}, "scipy", "numpy"]
     function = numeric([inputs], stable, modules)
     with np.errstate(all="ignore"):
@@ -215,11 +215,3 @@ def _gap(
     gap = np.abs(found[good] - truth[good]).max(initial=0.0)
     gap = np.inf if np.isnan(gap) else gap
     return float(gap / largest) if largest > 0 else float(gap)
-
-
-def _is_softplus(part: Any) -> bool:
-    return part.func is sympy.log and (part.args[0] - 1).func is sympy.exp
-
-
-def _as_softplus(part: Any) -> Any:
-    return sympy.Function("softplus")((part.args[0] - 1).args[0])

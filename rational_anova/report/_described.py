@@ -57,9 +57,8 @@ def shortened(formula: sympy.Expr, digits: int) -> str:
     """Return a formula with all numbers rounded, log(1 + exp(q)) as softplus(q)."""
     import sympy
 
-    named = formula.replace(
-        lambda part: part.func is sympy.log and (part.args[0] - 1).func is sympy.exp,
-        lambda part: sympy.Function("softplus")((part.args[0] - 1).exp),
-    )
+    from ..symbols import with_softplus
+
+    named = with_softplus(formula)
     floats = named.atoms(sympy.Float)
     return str(named.xreplace({number: sympy.Float(number, digits) for number in floats}))

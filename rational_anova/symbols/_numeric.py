@@ -32,3 +32,28 @@ def numeric(
 
 def _shared(formulas: Any) -> Any:
     return sp.cse(formulas, symbols=sp.numbered_symbols(cls=sp.Dummy), list=False)
+
+
+def with_softplus(formula: Any) -> Any:
+    """Return a formula with log(1 + exp(q)) as a function softplus(q), which does not overflow.
+
+    SymPy takes numbers out of exponentials, exp(q + 2.0) = 7.39 exp(q), and they go back in.
+
+    Example:
+        >>> x = sp.Symbol("x")
+        >>> with_softplus(1 / sp.log(1 + sp.exp(3 * x)))
+        1/softplus(3*x)
+    """
+    return formula.replace(_is_softplus, _as_softplus)
+
+
+def _is_softplus(part: Any) -> bool:
+    if part.func is not sp.log:
+        return False
+    number, power = (part.args[0] - 1).as_coeff_Mul()
+    return bool(number > 0) and power.func is sp.exp
+
+
+def _as_softplus(part: Any) -> Any:
+    number, power = (part.args[0] - 1).as_coeff_Mul()
+    return sp.Function("softplus")(power.args[0] + sp.log(number))

@@ -18,7 +18,7 @@ from rational_anova import functional as F
 from rational_anova import kernels
 from rational_anova.functional import BASES, DENOMINATORS
 from rational_anova.units import RationalUnit
-from tests.conftest import FEATURES, KINDS, make, scramble
+from tests.conftest import FEATURES, KINDS, kind_and_constant, make, scramble
 
 pytestmark = [
     # Inductor and the tracer load parts of torch that torch itself calls old.
@@ -119,7 +119,8 @@ def operands(case, kind, dtype):
     """Return tensors and numbers as the operator `value` takes them."""
     variables, shape, units, options = OPERANDS[case]
     degrees = (3, 2) if variables == 1 else (2, 2)
-    form = F.Form.make(variables, degrees, kind, "gelu", None)
+    kind, constant = kind_and_constant(kind)
+    form = F.Form.make(variables, degrees, kind, "gelu", None, constant)
     generator = torch.Generator().manual_seed(0)
 
     def draw(*size):
@@ -134,7 +135,8 @@ def operands(case, kind, dtype):
         draw(units) if options.get("gate", True) else None,
         torch.tensor([[0, 1, 0], [2, 4, 3]]) if variables == 2 else None,
     )
-    return tensors, (variables, *degrees, kind, "gelu", form.eps, options.get("dim", -1))
+    numbers = (variables, *degrees, kind, "gelu", form.eps, constant, options.get("dim", -1))
+    return tensors, numbers
 
 
 # Every shape of the operands, and the other dtype and kind with the first of each.
@@ -142,7 +144,7 @@ def operands(case, kind, dtype):
     ("case", "kind", "dtype"),
     [
         *((case, "softplus", torch.float32) for case in OPERANDS),
-        *((case, "sos", torch.float64) for case in ("1d", "2d")),
+        *((case, kind, torch.float64) for case in ("1d", "2d") for kind in ("sos", "square+1")),
     ],
     ids=str,
 )
@@ -161,7 +163,7 @@ def test_operators_are_what_they_declare(case, kind, dtype):
 @pytest.mark.parametrize("path", ["torch", "auto"])
 def test_operators_tell_the_compiler_the_strides_they_have(path):
     top, bottom = torch.randn(4, 6), torch.randn(2, 6)
-    numbers = (1, 3, 2, "softplus", "identity", 1e-6, -1)
+    numbers = (1, 3, 2, "softplus", "identity", 1e-6, False, -1)
     x = torch.randn(6, 5).t()
     grad = torch.randn(6, 5).t()
     with kernels.using(path):

@@ -315,7 +315,8 @@ def test_a_list_of_pairs_says_how_to_make_a_topology():
 @pytest.mark.parametrize("name", ra.PRESETS)
 def test_presets_build(name):
     row = ra.preset(name)
-    sizes = {"cifar10": (3, 10), "imagenet": (24, 24), "runge": (1, 1), "lorentzian": (2, 1)}
+    sizes = {"cifar10": (3, 10), "imagenet": (24, 24), "runge": (1, 1)}
+    sizes |= dict.fromkeys(("lorentzian", "lorentzian-72"), (2, 1))
     net = row.build(*sizes.get(name, (20, 3)))
     shape = (2, 3, 16, 16) if name == "cifar10" else (2, sizes.get(name, (20, 3))[0])
     assert net(torch.randn(shape)).shape == (2, sizes.get(name, (20, 3))[1])
@@ -325,10 +326,47 @@ def test_presets_build(name):
         row.settings["degrees"] = (9, 9)
 
 
+def test_presets_of_stated_size():
+    """The paper's count of its vision model, and its 72 parameters on the Lorentzian."""
+    N, C = 30, 10
+    for name in ("two-block", "two-block-read"):
+        for K in (7, 45):
+            net = ra.preset(name).build(N, C, topology=K)
+            assert ra.count_parameters(net) == (18 + C) * N + (26 + C) * K + C + 2
+    net = ra.preset("lorentzian-72").build(2, 1)
+    assert ra.count_parameters(net) == 72
+    assert ra.count_parameters(net.main) == 32
+    assert ra.certify(net, None).denominator_min == pytest.approx(1e-6)
+
+
+def test_the_second_block_is_read_and_sent_nowhere(tmp_path):
+    torch.manual_seed(0)
+    net = ra.TwoBlockRAN(6, 3, topology=5, dtype=torch.float64)
+    assert net.gate.tolist() == pytest.approx([0.6, 0.2])
+    assert {net.pair1.base, net.pair2.base} == {"mean"}
+    assert net.pair1.gate.eq(1).all()
+    x = torch.randn(4, 6, dtype=torch.float64)
+    net(x).square().sum().backward()
+    assert all(p.grad is not None and p.grad.any() for p in net.parameters())
+    with torch.no_grad():  # node i hears with one weight, node j with another
+        net.weight[1] = 0
+        z = net.norm1(x)
+        heard = z.index_add(-1, net.pair1.pairs[0], net.weight[0] * net.pair1(z))
+        h = x + net.gate[0] * (net.unit1(heard) - x)
+        z = net.norm2(h)
+        read = torch.cat([h + net.gate[1] * (net.unit2(z) - h), net.pair2(z)], -1)
+        torch.testing.assert_close(net(x), net.head(read))
+    ra.save(net, tmp_path / "net.safetensors")
+    assert torch.equal(ra.load(tmp_path / "net.safetensors")(x), net(x))
+    with pytest.raises(ValueError, match="at least one pair"):
+        ra.TwoBlockRAN(6, 3, topology="none")
+
+
 def test_presets_are_the_papers_rows():
     rows = {
         name: (p.optimizer, p.batch_size, p.learning_rate, p.weight_decay, p.settings["degrees"])
         for name, p in ra.PRESETS.items()
+        if name not in ("two-block", "two-block-read", "lorentzian-72")
     }
     assert rows == {
         "imagenet": ("adamw", 1024, 5e-4, 0.05, (3, 2)),

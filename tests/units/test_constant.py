@@ -6,6 +6,7 @@ import torch
 
 import rational_anova as ra
 from rational_anova.functional import rational_1d, rational_2d
+from rational_anova.report._described import shortened
 from tests.conftest import WITH_CONSTANT, kind_and_constant
 
 KINDS = [kind_and_constant(name)[0] for name in WITH_CONSTANT]
@@ -146,6 +147,19 @@ def test_networks_train_and_are_saved_with_it(tmp_path):
     assert torch.equal(twin(x), net(x))
     formula = net.symbolic_formula(x, simplify=False)
     assert abs(float(formula.subs("x0", 0.3)) - 1 / (1 + 25 * 0.09)) < 1e-7
+
+
+def test_formulas_of_large_constants_do_not_overflow():
+    """SymPy writes exp(900 + x) as a number times exp(x), which no float can hold."""
+    x = torch.linspace(-1, 1, 21, dtype=torch.float64)[:, None]
+    net = ra.RAN(1, 1, "none", (1, 2), base="zero", gate=None, constant=True, dtype=torch.float64)
+    with torch.no_grad():
+        net.main.numerator.copy_(torch.tensor([[900.0], [3.0]]))
+        net.main.denominator.copy_(torch.tensor([[900.5], [-20.0], [800.25]]))
+    for simplify in (True, False):
+        formula = net.symbolic_formula(x, simplify=simplify)
+        assert formula.has(sympy.log)
+    assert "softplus(800.3*x0**2 - 20*x0 + 900.5)" in shortened(formula, 4)
 
 
 def test_budgets_count_it():
