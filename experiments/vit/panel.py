@@ -165,7 +165,7 @@ def language(unit: Unit, seed: int, steps: int) -> Task:
     model = Language(len(letters), length, unit)
     starts = torch.linspace(0, len(held) - length - 1, 256).long().split(64)
     batches = (drawn() for _ in range(steps))
-    return Task(model, 1e-3, batches, functional.cross_entropy, [cut(held, s) for s in starts])
+    return Task(model, 3e-3, batches, functional.cross_entropy, [cut(held, s) for s in starts])
 
 
 def pictures(unit: Unit, seed: int, steps: int) -> Task:
