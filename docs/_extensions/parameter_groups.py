@@ -51,7 +51,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "Checkpoints and progress": "checkpoint checkpoint_every resume metrics callbacks progress",
     },
     "Rational1d": {
-        "The unit": "features degrees denominator base heads groups gate eps constant",
+        "The unit": "features degrees denominator base heads groups gate eps constant reach",
         "The start": "init init_range noise",
         "Tensors": "dim device dtype",
     },

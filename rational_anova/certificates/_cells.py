@@ -98,10 +98,12 @@ def _beyond(bank: Bank, unit: np.ndarray, low: Array, high: Array, end: float) -
     x = Interval(np.stack([low[:, 0], centre[:, 0]]), np.stack([high[:, 0], centre[:, 0]]))
     here = np.full_like(low, end)
     at_end = _smooth(bank, unit, here, here, None)
-    value, slope, _ = BASE[bank.form.base.name]
+    value, slope, curvature = BASE[bank.form.base.name]
     rise = value(x) - value(point(np.full_like(x.low, end)))
     along = slope(x)
-    return CellBounds((at_end.value + rise).known(), [along], at_end.denominator, along.most[0])
+    bends = {(0, 0): curvature(x)}
+    known = (at_end.value + rise).known()
+    return CellBounds(known, [along], at_end.denominator, along.most[0], bends)
 
 
 def _joined(one: CellBounds, other: CellBounds, there: np.ndarray, alone: np.ndarray) -> CellBounds:
@@ -118,7 +120,16 @@ def _joined(one: CellBounds, other: CellBounds, there: np.ndarray, alone: np.nda
     slopes = [join(a, b) for a, b in zip(one.slopes, other.slopes, strict=True)]
     union = np.maximum(one.steepest, other.steepest)
     steepest = np.where(alone, other.steepest, np.where(there, union, one.steepest))
-    return CellBounds(join(one.value, other.value), slopes, one.denominator, steepest)
+    value = join(one.value, other.value)
+    split = there & ~alone  # the slope may jump at the end of the reach
+    bends = {}
+    for at, mine in one.curvatures.items():
+        theirs = other.curvatures[at]
+        low, high = (
+            np.where(alone, b, a) for a, b in ((mine.low, theirs.low), (mine.high, theirs.high))
+        )
+        bends[at] = Interval(np.where(split, -np.inf, low), np.where(split, np.inf, high))
+    return CellBounds(value, slopes, one.denominator, steepest, bends)
 
 
 def _smooth(

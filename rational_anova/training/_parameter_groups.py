@@ -22,9 +22,9 @@ def parameter_groups(
     learning_rate: float,
     weight_decay: float = 0.0,
     *,
-    numerator_rate: float = 1.0,
-    denominator_rate: float = 1.0,
-    gate_rate: float = 1.0,
+    numerator_rate: float = 10.0,
+    denominator_rate: float = 10.0,
+    gate_rate: float = 10.0,
     numerator_decay: float = 0.0,
     denominator_decay: float = 0.0,
     vector_decay: float = 0.0,
@@ -36,7 +36,9 @@ def parameter_groups(
     `fit` trains with these groups, and any optimiser of torch takes them. Each has its `role`:
     `weight`; `vector`, which are biases, norms and whatever else has one axis or none; and of
     rational units `numerator`, `denominator` and `gate`, the gates of blocks included. Gates do
-    not decay, vectors only if asked.
+    not decay, vectors only if asked. Coefficients of units are of order one where weights are
+    small, and learn ten times as fast; units need a `reach` then (those of `RANFFN` and
+    `replace_activations_` have one).
 
     Args:
         model: any, with units or without.
@@ -62,10 +64,9 @@ def parameter_groups(
         >>> from rational_anova import replace_activations_
         >>> model = nn.Sequential(nn.Linear(8, 32), nn.GELU(), nn.Linear(32, 8))
         >>> _ = replace_activations_(model)
-        >>> groups = parameter_groups(model, 1e-3, weight_decay=0.05, gate_rate=10.0)
+        >>> groups = parameter_groups(model, 1e-3, weight_decay=0.05)
         >>> [(group["role"], group["lr"]) for group in groups]
-        [('weight', 0.001), ('vector', 0.001), ('numerator', 0.001), ('denominator', 0.001),
-         ('gate', 0.01)]
+        [('weight', 0.001), ('vector', 0.001), ('numerator', 0.01), ('denominator', 0.01)]
         >>> optimizer = torch.optim.AdamW(groups)
     """
     rate = check.nonnegative(learning_rate, "learning_rate")

@@ -184,6 +184,7 @@ class Settings:
         return {
             "learning_rate": rate,
             "weight_decay": self.weight_decay,
+            "numerator_rate": 1.0,
             "denominator_rate": self.denominator_rate,
             "gate_rate": self.gate_rate,
             "numerator_decay": self.weight_decay,
