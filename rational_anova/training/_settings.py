@@ -173,7 +173,7 @@ class Settings:
                 f"accumulate={self.accumulate}; leave it out, or use optimizer='adam'"
             )
 
-    def rates(self, optimizer: str) -> dict[str, float]:
+    def rates(self, optimizer: str) -> dict[str, Any]:
         """Return the rates and decays of an optimiser, as `parameter_groups` takes them."""
         own = self.weight_decay if self.denominator_decay is None else self.denominator_decay
         if self.denominator_decay is None and self.penalty:

@@ -24,8 +24,9 @@ class Rational1d(RationalUnit):
     r"""Gated rational functions of one variable, one for each feature (paper Eq. 4 and 6).
 
     r(x) = b(x) + gate * (p(x)/d(x) - b(x)), with p of degree m, q of degree n without a constant
-    term, and d made from q by `denominator`. A unit has (m + 1) + n + 1 parameters. It starts as its
-    base, by default the identity: as the activation of a layer give it another, such as `gelu`.
+    term, and d made from q by `denominator`. A unit has (m + 1) + n + 1 parameters.
+
+    It starts as its base, by default the identity: as an activation give it another, as `gelu`.
 
     Args:
         features: size of the feature axis.
