@@ -43,6 +43,11 @@ class Record:
     terms: int | None = None
     metrics: dict[str, float] = field(default_factory=dict)
 
+    def to_plain(self) -> dict[str, Any]:
+        """Return the fields for a file; without metrics earlier releases read it, too."""
+        fields = asdict(self)
+        return fields if self.metrics else {n: v for n, v in fields.items() if n != "metrics"}
+
     def summary(self) -> str:
         """Return the numbers in one line."""
         words = [f"epoch {self.epoch}, loss {self.loss:.4g}"]
@@ -142,7 +147,7 @@ class History:
     def to_json(self) -> str:
         """Return everything but the covariance as JSON."""
         content = {name: value for name, value in vars(self).items() if name != "covariance"}
-        content["records"] = [asdict(record) for record in self.records]
+        content["records"] = [record.to_plain() for record in self.records]
         content["runs"] = {str(seed): loss for seed, loss in self.runs.items()}
         return records.to_text("history", content)
 
@@ -169,10 +174,7 @@ def _history(found: records.Found) -> History:
     return made(History, {**found.content, "records": lines, "runs": runs})
 
 
-# Version 2 has `metrics` in its records.
-records.register(
-    "history", History, lambda kept: f"{kept.to_json()}\n".encode(), _history, version=2
-)
+records.register("history", History, lambda kept: f"{kept.to_json()}\n".encode(), _history)
 
 
 @dataclass
@@ -252,7 +254,6 @@ records.register(
     Checkpoint,
     write=lambda kept: records.to_archive("checkpoint", vars(kept), "the checkpoint"),
     read=_checkpoint,
-    version=2,
 )
 
 

@@ -441,7 +441,7 @@ class Loop:
             "model": _clone(self.model.state_dict()),
             "stepper": copy.deepcopy(self.stepper.state_dict()),
             "best": self.best,
-            "records": [dataclasses.asdict(record) for record in self.history.records]
+            "records": [record.to_plain() for record in self.history.records]
             if self.plan.checkpoint is not None
             else [],
             "events": list(self.history.events),

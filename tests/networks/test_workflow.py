@@ -336,3 +336,14 @@ def test_effects_of_a_network_add_up():
         net.plot_anova(X, "local")
     with pytest.raises(TypeError, match="mode='main'"):
         net.plot_anova("main")
+
+
+def test_coefficients_that_ran_beyond_float32_are_snapped():
+    """Of what the data do not see a step may make any number; the way back was laid in float32."""
+    torch.manual_seed(1)
+    X = torch.rand(400, 2, dtype=torch.float64) * 2 - 1
+    y = X[:, 0] * X[:, 1]
+    net = RAN(2, topology="all", denominator="sos", noise=0.1, dtype=torch.float64)
+    fit(net, (X, y), optimizer="lm", epochs=60, seed=1)
+    net.auto_rational(X, y)
+    assert str(net.symbolic_formula()) == "x0*x1"

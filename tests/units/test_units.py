@@ -7,11 +7,12 @@ import re
 
 import numpy as np
 import pytest
+import sympy
 import torch
 
 import rational_anova as ra
 from rational_anova import functional, kernels
-from rational_anova.functional import DENOMINATORS, monomials, rational_1d, rational_2d
+from rational_anova.functional import DENOMINATORS, Denominator, monomials, rational_1d, rational_2d
 from tests.conftest import needs_compiler
 
 
@@ -423,3 +424,58 @@ TWO = torch.ones(2, 3)
 def test_bad_input(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.fixture
+def logarithmic(monkeypatch):
+    """A denominator of a user's, that starts to learn away from 0 and is no square."""
+    kind = Denominator(
+        "logarithmic",
+        value=lambda q: torch.log1p(q * q),
+        slope=lambda q: 2 * q / (1 + q * q),
+        expression=lambda q: sympy.log(1 + q**2),
+        start=0.5,
+    )
+    monkeypatch.setitem(DENOMINATORS, kind.name, kind)
+    return kind.name
+
+
+def test_a_start_that_cannot_be_exact_says_how_far_off_it_is(logarithmic):
+    x = torch.linspace(-8, 8, 201, dtype=torch.float64)[:, None]
+    unit = ra.Rational1d(1, denominator=logarithmic, dtype=torch.float64)
+    assert torch.equal(unit(x), x)  # the gate is shut: p/d is not the identity, and can learn
+    assert unit.init_error.maximum == 0
+    for gate in (0.1, None):
+        unit = ra.Rational1d(1, denominator=logarithmic, gate=gate, dtype=torch.float64)
+        apart = float((unit(x) - x).detach().abs().max())
+        assert apart > 0.1
+        assert unit.init_error.maximum == pytest.approx(apart, rel=1e-3)
+    with pytest.raises(ValueError, match="init='identity' with base='gelu'"):
+        ra.Rational1d(1, denominator=logarithmic, base="gelu", init="identity")
+    with pytest.raises(
+        ValueError, match="nothing can be certified of the denominator 'logarithmic'"
+    ):
+        ra.certify(unit, box=[(-1, 1)])
+
+
+@pytest.mark.parametrize("half", [torch.bfloat16, torch.float16])
+def test_coefficients_stay_in_full_precision(half):
+    layer = torch.nn.Sequential(torch.nn.Linear(4, 6), ra.Rational1d(6, base="gelu"))
+    before = layer[1].numerator.detach().clone()
+    layer.to(half)
+    assert layer[0].weight.dtype == half
+    assert layer[1].numerator.dtype == torch.float32
+    assert torch.equal(layer[1].numerator, before)
+    x = torch.randn(3, 4).to(half)
+    assert layer(x).dtype == half
+    optimizer = torch.optim.SGD(layer[1].parameters(), 1e-4)
+    layer(x).float().square().sum().backward()
+    optimizer.step()
+    assert not torch.equal(layer[1].gate, torch.zeros(6))
+    assert layer.double()[1].numerator.dtype == torch.float64
+    assert ra.Rational1d(2, dtype=half).numerator.dtype == half  # as asked
+    torch.set_default_dtype(half)
+    try:
+        assert ra.Rational1d(2).numerator.dtype == torch.float32
+    finally:
+        torch.set_default_dtype(torch.float32)
