@@ -213,7 +213,7 @@ def test_the_papers_start_of_networks():
     x = torch.randn(5, 3)
     assert torch.allclose(net(x), x.sum(1, keepdim=True))
     ra.DeepRAN(3, 2, init="paper")(x)
-    ra.RANFFN(3, 6, init="paper")(x)
+    ra.RANFFN(3, 6, denominator="softplus", gate="auto", reach=None, init="paper")(x)
     with pytest.raises(ValueError, match="init must be one of 'base', 'paper'"):
         ra.RAN(3, init="gelu")
 
