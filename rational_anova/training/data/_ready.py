@@ -34,13 +34,15 @@ def prepare(batch: Batch, loss: Loss, outputs: int, model: nn.Module, name: str 
     """Return a batch on the model's device and in its dtype, checked."""
     device, dtype = device_of(model), dtype_of(model)
     x, y, weight = batch
+    for part, tensor in x.parts.items() if isinstance(x, Named) else (("X", x),):
+        check_finite_tensor(tensor, f"{name}{part}")
     check_finite_tensor(y, f"{name}y")
     targets = read_targets(y.to(device), loss, outputs, dtype, f"{name}y")
-    x = ready_inputs(x, model, name)
+    x = ready_inputs(x, model)
     return Batch(x, targets, None if weight is None else _weights(weight, name).to(device, dtype))
 
 
-def ready_inputs(x: Any, model: nn.Module, name: str = "") -> Any:
+def ready_inputs(x: Any, model: nn.Module) -> Any:
     """Return inputs on the model's device and in its dtype.
 
     Whole numbers stay whole where inputs have names, and where the model looks tokens up.
@@ -49,7 +51,6 @@ def ready_inputs(x: Any, model: nn.Module, name: str = "") -> Any:
     if isinstance(x, Named):
         parts = x.parts.items()
         return Named({n: p.to(device, dtype if p.is_floating_point() else None) for n, p in parts})
-    check_finite_tensor(x, f"{name}X")
     tokens = not x.is_floating_point() and any(isinstance(m, _LOOKUPS) for m in model.modules())
     return x.to(device) if tokens else x.to(device, dtype)
 
