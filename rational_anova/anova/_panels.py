@@ -41,9 +41,10 @@ def panels(count: int, width: float = 3.6, height: float = 3.0) -> tuple[Figure,
 
 
 def short(text: Any, most: int = 18) -> str:
-    """Return a label that is not too long."""
+    """Return a label that is not too long, in which a dollar does not begin a formula."""
     text = str(text)
-    return text if len(text) <= most else text[: most - 1] + "…"
+    text = text if len(text) <= most else text[: most - 1] + "…"
+    return text.replace("$", r"\$")
 
 
 def bare(panel: Panel) -> None:

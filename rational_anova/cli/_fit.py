@@ -72,6 +72,9 @@ def fit(
         Path | None,
         typer.Option("--card", help="Where to write the model card; by default next to the model."),
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Where to write the model as a page (HTML).")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Fit a model to a table, evaluate it on held-out rows, and write it with a model card."""
@@ -81,6 +84,7 @@ def fit(
         "loss": loss, "exposure": exposure, "event": event, "power": power,
         "quantiles": quantiles, "monotone": monotone,
         "test": test, "seed": seed, "no-refit": not refit, "out": out, "card": card_path,
+        "report": report,
     }  # fmt: skip
     import numpy as np
 
@@ -91,7 +95,7 @@ def fit(
     from ._tables import read_chosen, read_inputs
 
     beside = card_path or out.with_name(f"{out.stem}.card.md")
-    check_outputs(out, beside, inputs=[path])
+    check_outputs(out, beside, report, inputs=[path])
     choice(loss, LOSSES, "--loss")
     beside_target = [name for name in (exposure, event) if name is not None]
     chosen = read_chosen(path, target, inputs, [*(exclude or []), *beside_target], where)
@@ -123,9 +127,14 @@ def fit(
     try:
         fitted.save(out)
         write_whole(beside, card(facts, fitted, gaps_of(frame)).encode())
+        if report is not None:
+            from ..report import write_model_report
+
+            write_model_report(fitted, report, facts)
     finally:  # a full disk takes the files, not the figures
         _print(shown, facts, fitted)
-    say(shown, f"model: {out}\ncard: {beside}")
+    page = "" if report is None else f"\npage: {report}"
+    say(shown, f"model: {out}\ncard: {beside}{page}")
 
 
 def command(path: Path, options: dict[str, Any]) -> str:

@@ -582,3 +582,71 @@ def test_show_describes_an_estimator(tmp_path):
     assert result.exit_code == 0, result.output
     assert "RANRegressor" in result.output
     assert "age" in result.output
+
+
+# -- losses
+
+
+@pytest.fixture(scope="module")
+def policies(tmp_path_factory):
+    path = tmp_path_factory.mktemp("losses") / "policies.csv"
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.uniform(18, 80, ROWS), "years": rng.uniform(0.1, 1, ROWS)})
+    rate = 0.5 + np.exp(-(table["age"] - 18) / 20)
+    table["claims"] = rng.poisson(rate * table["years"])
+    table["days"] = rng.exponential(1 / rate) + 0.01
+    table["died"] = rng.integers(0, 2, ROWS)
+    table["grade"] = np.digitize(rate + 0.1 * rng.logistic(size=ROWS), [0.7, 1])
+    table.to_csv(path, index=False)
+    return path
+
+
+def test_claims_with_exposure(policies, tmp_path):
+    out, page = tmp_path / "m.ran", tmp_path / "page.html"
+    result = run("fit", policies, "--target", "claims", "--inputs", "age", "--loss", "poisson",
+                 "--exposure", "years", "--out", out, "--report", page)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "deviance" in result.output
+    assert f"page: {page}" in result.output
+    assert "Its loss is poisson." in (tmp_path / "m.card.md").read_text()
+    assert "--loss poisson --exposure years" in (tmp_path / "m.card.md").read_text()
+    assert "<h1>Model of claims</h1>" in page.read_text()
+    once = predicted(out, policies)["prediction"]
+    grown = predicted(out, policies, "--exposure", "years", "--std")
+    years = pd.read_csv(policies)["years"]
+    np.testing.assert_allclose(grown["prediction"], once * years, rtol=1e-6)
+
+
+def test_other_losses(policies, tmp_path):
+    for loss, target, more, word in (
+        ("cox", "days", ("--event", "died"), "concordance"),
+        ("ordinal", "grade", (), "log loss"),
+        ("quantile", "days", ("--quantiles", "0.1,0.5,0.9"), "pinball loss 0.9"),
+    ):
+        out = tmp_path / f"{loss}.ran"
+        result = run("fit", policies, "--target", target, "--inputs", "age", "--loss", loss, *more,
+                     "--out", out)  # fmt: skip
+        assert result.exit_code == 0, result.output
+        assert word in result.output
+        assert len(predicted(out, policies)) == ROWS
+    assert list(predicted(tmp_path / "quantile.ran", policies)) == [
+        "prediction 0.1", "prediction 0.5", "prediction 0.9"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--loss", "poison"), "poisson"),
+        (("--loss", "cox"), "--event names a column"),
+        (("--loss", "poisson", "--task", "classification"), "is for regression"),
+        (("--loss", "poisson", "--exposure", "year"), "names 'year'"),
+        (("--loss", "quantile", "--quantiles", "a"), "as 0.1,0.5,0.9"),
+        (("--loss", "gamma"), "positive, got 0 in row"),
+    ],
+)
+def test_losses_that_do_not_go(policies, tmp_path, options, message):
+    result = run("fit", policies, "--target", "claims", "--inputs", "age", *options,
+                 "--out", tmp_path / "m.ran")  # fmt: skip
+    assert result.exit_code != 0
+    assert message in " ".join(result.output.split())

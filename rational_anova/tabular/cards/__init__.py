@@ -4,6 +4,9 @@ from ._card import Facts as Facts
 from ._card import card as card
 from ._card import effects_of as effects_of
 from ._card import gaps_of as gaps_of
+from ._card import inputs_table as inputs_table
+from ._card import known_edit as known_edit
+from ._card import limits as limits
 from ._card import number as number
 from ._tasks import TASKS as TASKS
 from ._tasks import Task as Task

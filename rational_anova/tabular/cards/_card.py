@@ -82,7 +82,7 @@ def card(
         "## Data",
         f"{code(facts.table)}: {facts.rows} rows, {len(gaps)} inputs.",
         *(f"Note: {markdown(note)}." for note in facts.notes),
-        _table(("input", "kind", "gaps", "range or levels"), _inputs(model, gaps)),
+        _table(("input", "kind", "gaps", "range or levels"), inputs_table(model, gaps)),
         "## Task",
         f"{facts.task.capitalize()} of {code(facts.target)}: {markdown(facts.why)}."
         f"{_classes(model)}",
@@ -95,7 +95,7 @@ def card(
         _table(("effect", "share", "std"), _effects(model)),
         *_edits(edits),
         "## Limits",
-        "\n".join(f"- {limit}" for limit in _limits(facts)),
+        "\n".join(f"- {limit}" for limit in limits(facts.table)),
         "## Origin",
         f"Made on {datetime.date.today().isoformat()} in {facts.seconds:.1f} s with\n\n"
         f"    {line(facts.command)}",
@@ -202,7 +202,8 @@ def _agreement(facts: Facts) -> str:
     )
 
 
-def _inputs(model: Any, gaps: Mapping[str, int]) -> list[tuple[str, str, int, str]]:
+def inputs_table(model: Any, gaps: Mapping[str, int]) -> list[tuple[str, str, int, str]]:
+    """Return name, kind, gaps, and range or levels of each input."""
     lines = []
     for at, name in enumerate(gaps):
         features = [f for f in model.features_ if f.column == at]
@@ -225,7 +226,8 @@ def _extent(feature: Any) -> str:
     return f"{text}; special: {special}" if special else text
 
 
-def _limits(facts: Facts) -> list[str]:
+def limits(table: str) -> list[str]:
+    """Return sentences on where a model of a table ends, as Markdown."""
     return [
         "Beyond the range of an input in the table above its effects stay as they are at the "
         "border: the model does not extrapolate.",
@@ -235,6 +237,6 @@ def _limits(facts: Facts) -> list[str]:
         "effects; a missing category is a level like others.",
         "Effects describe the table; they are not causes. Inputs that go together share what they "
         "explain.",
-        f"New rows are assumed to come from where {code(facts.table)} came from; the error above "
+        f"New rows are assumed to come from where {code(table)} came from; the error above "
         "is for such rows.",
     ]
