@@ -21,6 +21,7 @@ from experiments.hostile import doc_tables as hostile_tables
 from experiments.measurements import tables as measurement_tables
 from experiments.motion import doc_tables as motion_tables
 from experiments.results import read
+from experiments.symbolic import doc_tables as symbolic_tables
 from experiments.tabular import doc_tables as tabular_tables
 from experiments.vision import doc_tables as vision_tables
 from experiments.vit import doc_tables as vit_tables
@@ -94,6 +95,7 @@ LINED = (
     discovery_tables,
     measurement_tables,
     motion_tables,
+    symbolic_tables,
     tabular_tables,
     vision_tables,
     vit_tables,

@@ -4,8 +4,8 @@ Ours goes from a shallow network to deeper ones and stops at the first that is r
 which holds to rounding; else the reading with the least error on rows that validate counts. pykan
 does what its tutorial "Hello, KAN!" does, with the widths of its tutorials and 20 steps for each
 fit. What `discover` makes of the same functions, without a network, is recorded by
-`experiments.discovery.kan`. Errors are those of the formulas on 1,000 rows that nobody has seen, root mean
-squares over the spread.
+`experiments.discovery.kan`. Errors are those of the formulas on 1,000 rows that nobody
+has seen, root mean squares over the spread.
 
 python -m experiments.symbolic.functions [--smoke] [--jobs 1]
 """

@@ -130,7 +130,7 @@ class EdgeLayer(nn.Module):
         return [parts[name] for name, _ in self.named_parameters()], before
 
 
-# NOTE[DIFF] Not a network of the paper. The blocks of its deep network normalise over the nodes, so
+# Not a network of the paper: the blocks of its deep network normalise over the nodes, so
 # that no part of it is a function of one node that could be given a name.
 @saveable
 class LayeredRAN(nn.Module):

@@ -27,7 +27,8 @@ def test_nodes_add_up_units():
     for n, term in enumerate(layer.terms):
         expected[:, term[-1]] = expected[:, term[-1]] + messages[:, n]
     torch.testing.assert_close(model(x), expected)
-    assert len(layer.edges) == 6 and len(layer.pairs) == 6
+    assert len(layer.edges) == 6
+    assert len(layer.pairs) == 6
 
 
 def test_jacobian_by_hand_is_that_of_autograd():

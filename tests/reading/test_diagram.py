@@ -21,7 +21,8 @@ def test_every_unit_has_its_picture_before_training():
     figure = plot_network(LayeredRAN(2, 1, (3,), pairs="first"))
     assert len(boxes(figure)) == 6 + 3 + 3
     assert sum(bool(axes.images) for axes in boxes(figure)) == 3
-    assert texts(figure)[:2] == ["x0", "x1"] and texts(figure)[-1] == "f"
+    assert texts(figure)[:2] == ["x0", "x1"]
+    assert texts(figure)[-1] == "f"
 
 
 def test_shallow_and_message_passing_networks_are_drawn():
@@ -61,7 +62,8 @@ def test_what_matters_less_is_paler():
         net.edge_layers[0].unit.numerator.zero_()
         net.edge_layers[0].unit.numerator[1] = torch.tensor([1.0, 0.01])
     strong, weak = (axes.lines[0].get_alpha() for axes in boxes(plot_network(net)))
-    assert strong == 1 and weak < 0.3
+    assert strong == 1
+    assert weak < 0.3
 
 
 def test_what_cannot_be_drawn_is_refused():

@@ -6,6 +6,7 @@ import sympy as sp
 import torch
 
 from rational_anova import RAN, DeepRAN, LayeredRAN, fit, read_network
+from rational_anova.reading import pruned
 from rational_anova.reading._curves import suggested
 from rational_anova.reading._library import OF_ONE, OF_TWO, forms
 
@@ -30,7 +31,8 @@ def table(law, inputs, low=-1.0, high=1.0, count=300, seed=0):
 def test_a_curve_is_named(name, curve, low, high):
     x = np.random.default_rng(0).uniform(low, high, 300)
     best = suggested([x], curve(x), forms(None))[0]
-    assert best.name == name and best.error < 1e-12
+    assert best.name == name
+    assert best.error < 1e-12
     np.testing.assert_allclose(best.form.at([x], best.values) + best.shift, curve(x), atol=1e-10)
 
 
@@ -38,7 +40,8 @@ def test_products_and_quotients_of_moved_nodes_are_named():
     x, y = np.random.default_rng(0).uniform(0.5, 2, (2, 200))
     for name, curve in [("x*y", (x - 3) * (y + 1)), ("x/y", x / (y + 1)), ("y/x", y / x)]:
         best = suggested([x, y], 2 * curve + 5, OF_TWO)[0]
-        assert best.name == name and best.error < 1e-12
+        assert best.name == name
+        assert best.error < 1e-12
 
 
 def read(law, inputs, hidden, low=-1.0, high=1.0, noise=0.0, **options):
@@ -56,11 +59,15 @@ def read(law, inputs, hidden, low=-1.0, high=1.0, noise=0.0, **options):
 def test_product_and_quotient_come_out_exactly():
     x, y = sp.symbols("x y")
     found, small, _ = read(lambda x, y: x * y, 2, (), names=["x", "y"])
-    assert found.formula == x * y and found.exact and not found.free_numbers
+    assert found.formula == x * y
+    assert found.exact
+    assert not found.free_numbers
     assert small.edge_layers[0].terms == [(0, 1, 0)]
     found = read(lambda x, y: x / y, 2, (), 0.5, 2.0, names=["x", "y"])[0]
-    assert found.formula == x / y and found.exact
-    assert "holds to rounding" in str(found) and "all numbers are exact" in str(found)
+    assert found.formula == x / y
+    assert found.exact
+    assert "holds to rounding" in str(found)
+    assert "all numbers are exact" in str(found)
 
 
 def test_a_composition_comes_out_exactly():
@@ -74,7 +81,9 @@ def test_a_composition_comes_out_exactly():
     a, b = sp.symbols("x0 x1")
     assert sp.simplify(found.formula - sp.exp(sp.sin(sp.pi * a) + b**2)) == 0
     assert [unit.name for unit in found.units] == ["sin(x)", "x**2", "exp(x)"]
-    assert found.exact and found.held_out_error < 1e-13 and found.rows == 300
+    assert found.exact
+    assert found.held_out_error < 1e-13
+    assert found.rows == 300
     assert list(found.table().function) == ["sin(x)", "x**2", "exp(x)"]
     new = table(law, 2, seed=9)
     np.testing.assert_allclose(found.predict(new[0]), new[1], rtol=1e-12)
@@ -82,7 +91,8 @@ def test_a_composition_comes_out_exactly():
 
 def test_with_noise_nothing_is_claimed():
     found = read(lambda x, y: x * y, 2, (), noise=0.02)[0]
-    assert not found.exact and "no more is claimed" in found.verdict()
+    assert not found.exact
+    assert "no more is claimed" in found.verdict()
     assert found.units[0].name == "x*y"
 
 
@@ -95,7 +105,8 @@ def test_a_unit_without_a_name_stays_and_is_refused():
 
 def test_functions_may_be_a_users():
     found = read(lambda x: np.cosh(2 * x), 1, (), functions=["cosh(x)"], names=["t"])[0]
-    assert found.exact and found.formula == sp.cosh(2 * sp.Symbol("t"))
+    assert found.exact
+    assert found.formula == sp.cosh(2 * sp.Symbol("t"))
     assert {f.name for f in forms(["log(x)"])} == {"x", "log(x)", "log(-x)"}
     with pytest.raises(ValueError, match="formulas in x, got 'sin\\(t\\)'"):
         forms(["sin(t)"])
@@ -125,6 +136,4 @@ def test_bad_arguments():
     with pytest.raises(ValueError, match="1 columns"):
         read_network(LayeredRAN(2, 2, (), dtype=torch.float64), X, y)
     with pytest.raises(TypeError, match=r"ra\.prune"):
-        from rational_anova.reading import pruned
-
         pruned(RAN(2), X, y)
