@@ -22,6 +22,7 @@ from experiments.measurements import tables as measurement_tables
 from experiments.motion import doc_tables as motion_tables
 from experiments.processes import doc_tables as process_tables
 from experiments.results import read
+from experiments.symbolic import doc_tables as symbolic_tables
 from experiments.tabular import doc_tables as tabular_tables
 from experiments.vision import doc_tables as vision_tables
 from experiments.vit import doc_tables as vit_tables
@@ -97,6 +98,7 @@ LINED = (
     measurement_tables,
     motion_tables,
     setting_tables,
+    symbolic_tables,
     tabular_tables,
     vision_tables,
     vit_tables,

@@ -11,6 +11,7 @@ from . import kernels as kernels
 from . import motion as motion
 from . import networks as networks
 from . import proofs as proofs
+from . import reading as reading
 from . import report as report
 from . import surgery as surgery
 from . import symbols as symbols
@@ -44,11 +45,15 @@ from .networks import RAN as RAN
 from .networks import RANFFN as RANFFN
 from .networks import DeepRAN as DeepRAN
 from .networks import GatedRationalBlock as GatedRationalBlock
+from .networks import LayeredRAN as LayeredRAN
 from .networks import Preset as Preset
 from .networks import RANConvNet as RANConvNet
 from .networks import RANFFNPlus as RANFFNPlus
 from .networks import TwoBlockRAN as TwoBlockRAN
 from .networks import preset as preset
+from .reading import Reading as Reading
+from .reading import plot_network as plot_network
+from .reading import read_network as read_network
 from .surgery import SurgeryReport as SurgeryReport
 from .surgery import load_converted as load_converted
 from .surgery import reapply_ as reapply_

@@ -20,7 +20,7 @@ PACKAGES = [
     "budgets | training",
     "certificates | dynamics | surgery",
     "discovery | tabular",
-    "motion | report",
+    "motion | reading | report",
     "studio",
     "cli",
 ]

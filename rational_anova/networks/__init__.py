@@ -11,6 +11,8 @@ from ._deep import MessageBlock as MessageBlock
 from ._deep import TwoBlockRAN as TwoBlockRAN
 from ._ffn import RANFFN as RANFFN
 from ._ffn import RANFFNPlus as RANFFNPlus
+from ._layered import EdgeLayer as EdgeLayer
+from ._layered import LayeredRAN as LayeredRAN
 from ._presets import PRESETS as PRESETS
 from ._presets import Preset as Preset
 from ._presets import preset as preset

@@ -65,6 +65,7 @@ RECORDED = [ROOT / "experiments" / "results", ROOT / "benchmarks" / "results"]
         ["experiments.dynamics.reach", "--smoke"],
         ["experiments.dynamics.steep", "--smoke"],
         ["experiments.dynamics.steady", "--smoke"],
+        ["experiments.symbolic.functions", "--smoke", "--jobs", "1"],
         ["experiments.tabular.compare", "--smoke", "--jobs", "1"],
         ["experiments.vit.deit", "--smoke"],
         ["experiments.processes.curves", "--smoke"],

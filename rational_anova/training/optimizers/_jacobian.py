@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..._core.modules import untouched
-from ...networks import RAN
+from ...networks import RAN, LayeredRAN
 from ...units import Rational1d, Rational2d
 from .._losses import Loss
 from ..data import Batch, Source, predict, prepare
@@ -86,6 +86,10 @@ def jacobian_rows(model: nn.Module, vector: Vector) -> Callable[[Tensor], tuple[
     The shallow network has its derivatives by hand; any other model goes through `torch.func`, all
     rows of a chunk at once.
     """
+    if isinstance(model, LayeredRAN) and untouched(model, LayeredRAN):
+        layered = model
+        if vector.size == sum(p.numel() for p in model.parameters()):
+            return lambda x: layered.jacobian_matrix(x)
     if isinstance(model, RAN) and _plain(model):
         network = model  # a name of its own type for the closure
         whole = vector.size == sum(p.numel() for p in model.parameters())

@@ -1,0 +1,1 @@
+"""Formulas out of deep networks."""
