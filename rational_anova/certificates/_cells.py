@@ -10,7 +10,7 @@ import numpy as np
 from .._core.types import Array
 from ..functional import Form
 from ..proofs import Columns, Expansion, Index, Interval, down, hull, point, total, up
-from ._curves import BASE, PSI, line
+from ._curves import BASE, PSI, line, own
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,13 @@ def _beyond(bank: Bank, unit: np.ndarray, low: Array, high: Array, end: float) -
     x = Interval(np.stack([low[:, 0], centre[:, 0]]), np.stack([high[:, 0], centre[:, 0]]))
     here = np.full_like(low, end)
     at_end = _smooth(bank, unit, here, here, None)
-    value, slope, _ = BASE[bank.form.base.name]
+    value, slope, curvature = BASE[bank.form.base.name]
     rise = value(x) - value(point(np.full_like(x.low, end)))
     along = slope(x)
-    return CellBounds((at_end.value + rise).known(), [along], at_end.denominator, along.most[0])
+    bend = {(0, 0): curvature(x).known()}
+    return CellBounds(
+        (at_end.value + rise).known(), [along], at_end.denominator, along.most[0], bend
+    )
 
 
 def _joined(one: CellBounds, other: CellBounds, there: np.ndarray, alone: np.ndarray) -> CellBounds:
@@ -118,7 +121,14 @@ def _joined(one: CellBounds, other: CellBounds, there: np.ndarray, alone: np.nda
     slopes = [join(a, b) for a, b in zip(one.slopes, other.slopes, strict=True)]
     union = np.maximum(one.steepest, other.steepest)
     steepest = np.where(alone, other.steepest, np.where(there, union, one.steepest))
-    return CellBounds(join(one.value, other.value), slopes, one.denominator, steepest)
+    # Nothing is known of the curvature at the end itself, where the slope may jump.
+    bends = {}
+    for at, mine in one.curvatures.items():
+        theirs, jump = other.curvatures[at], np.where(there, np.inf, np.nan)
+        low, high = np.fmin(mine.low, -jump), np.fmax(mine.high, jump)
+        bends[at] = Interval(np.where(alone, theirs.low, low), np.where(alone, theirs.high, high))
+    value = join(one.value, other.value)
+    return CellBounds(value, slopes, one.denominator, steepest, bends)
 
 
 def _smooth(
@@ -181,6 +191,8 @@ def _denominator(
         jet[zero] = Interval(np.where(positive, jet[zero].low, np.nan), jet[zero].high)
     else:
         jet[zero] = jet[zero].meet(floor)
+    if own(form.kind.name):  # what a user says of its least value is not taken for a proof
+        jet[zero] = Interval(np.where(jet[zero].low > 0, jet[zero].low, np.nan), jet[zero].high)
     return jet
 
 
