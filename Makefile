@@ -6,7 +6,8 @@
 # make fuzz   20,000 mutations of each kind of file, exports on hostile rows, kills,
 #             full disks: an hour or more
 # make wheel   wheel and sdist in dist/, tried in an empty environment without a compiler
-# make lowest   the quick tests with the lowest versions of dependencies that pyproject.toml admits
+# make lowest   quick tests with the lowest versions of dependencies that pyproject.toml admits
+# make newest   the same with the newest; PYTHON=python3.13 chooses the interpreter of both
 # make types   a user's file under mypy and pyright, with the types that the package ships
 # make bench   speed and memory as ratios to GELU, the MLP and the peers: half an hour, idle machine
 # make experiments   run again what the docs report: hours; recorded rows are kept (delete their file)
@@ -23,7 +24,7 @@ ifneq ($(wildcard ../shared/data),)
 export RAN_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test check docs sanitize fuzz wheel lowest types bench experiments clean
+.PHONY: demo test check docs sanitize fuzz wheel lowest newest types bench experiments clean
 
 demo: $(READY)
 	$(BIN)/ran demo
@@ -70,13 +71,23 @@ wheel: $(READY)
 	build/wheel/env/bin/python -m pip install --quiet --constraint constraints.txt dist/*.tar.gz
 	cd build/wheel/try && env -i HOME=$(abspath build/wheel) PATH=$(abspath build/wheel/env/bin) python smoke.py
 
+# What reads tables, fits, draws, prints and writes with the packages whose versions differ.
+QUICK := -q -m "not slow" -p no:cacheprovider -o filterwarnings=default tests/_core tests/symbols tests/tables \
+	tests/anova tests/units tests/report tests/cli tests/discovery tests/tabular
+
 # torch is the one of constraints.txt: older builds for the processor alone are not to be had everywhere.
-lowest: $(READY)
-	rm -rf build/lowest && $(BIN)/python -m venv build/lowest
+lowest:
+	rm -rf build/lowest && $(PYTHON) -m venv build/lowest
 	build/lowest/bin/python -m pip install --quiet --constraint constraints.txt \
-		--constraint tests/release/lowest.txt --editable . pytest hypothesis
-	OMP_NUM_THREADS=1 build/lowest/bin/python -m pytest -q -m "not slow" -p no:cacheprovider -o filterwarnings=default \
-		tests/_core tests/symbols tests/tables tests/topology tests/units tests/proofs tests/discovery tests/tabular
+		--constraint tests/release/lowest.txt --editable '.[units]' pytest hypothesis
+	OMP_NUM_THREADS=1 build/lowest/bin/python tests/release/versions.py
+	OMP_NUM_THREADS=1 build/lowest/bin/python -m pytest $(QUICK)
+
+newest:
+	rm -rf build/newest && $(PYTHON) -m venv build/newest
+	build/newest/bin/python -m pip install --quiet --editable '.[units]' pytest hypothesis
+	OMP_NUM_THREADS=1 build/newest/bin/python tests/release/versions.py
+	OMP_NUM_THREADS=1 build/newest/bin/python -m pytest $(QUICK)
 
 types: $(READY)
 	$(BIN)/python -m pip install --quiet pyright

@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks import tables as benchmark_tables
-from experiments import training_tables
+from experiments import setting_tables, training_tables
 from experiments.certificates import doc_tables as certificate_tables
 from experiments.denoising import doc_tables as denoising_tables
 from experiments.discovery import tables as discovery_tables
@@ -96,6 +96,7 @@ LINED = (
     discovery_tables,
     measurement_tables,
     motion_tables,
+    setting_tables,
     tabular_tables,
     vision_tables,
     vit_tables,

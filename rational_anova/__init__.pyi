@@ -55,7 +55,9 @@ from .surgery import reapply_ as reapply_
 from .surgery import replace_activations_ as replace_activations_
 from .surgery import replace_feed_forward_ as replace_feed_forward_
 from .tabular import RANClassifier as RANClassifier
+from .tabular import RANOrdinal as RANOrdinal
 from .tabular import RANRegressor as RANRegressor
+from .tabular import RANSurvival as RANSurvival
 from .topology import Topology as Topology
 from .training import Diverged as Diverged
 from .training import History as History

@@ -92,7 +92,7 @@ def _kind(name: str, signature: inspect.Signature | None) -> str:
         return ""
     kind = parameter.annotation
     text = kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
-    text = "" if kind is parameter.empty else text
+    text = "" if kind is parameter.empty or text == "Any" else text
     if parameter.default is not parameter.empty:
         text += f" = {parameter.default!r}"
     return text.strip()

@@ -33,20 +33,25 @@ GROUPS: dict[str, dict[str, str]] = {
         "The kind of equations": "order discrete autonomous known without",
         "The run": "time_limit callbacks",
     },
-    "RANRegressor": {**_TABULAR, "The model": "depth pairs forbid monotone link"},
-    "RANClassifier": _TABULAR,
+    "RANRegressor": {
+        **_TABULAR,
+        "The model": "depth pairs forbid monotone loss link power quantiles",
+    },
+    "RANClassifier": {**_TABULAR, "The model": "depth pairs forbid monotone class_weight"},
+    "RANOrdinal": {**_TABULAR, "The model": "order pairs forbid monotone class_weight"},
+    "RANSurvival": {**_TABULAR, "The model": "pairs forbid monotone"},
     "fit": {
         "Model and data": "model data validation loss",
         "The optimiser": "optimizer epochs batch_size learning_rate weight_decay denominator_rate "
-        "gate_rate denominator_decay schedule warmup clip accumulate "
+        "gate_rate denominator_decay schedule warmup clip accumulate average "
         "precision",
         "Sparsity and pairs": "penalty penalized topology size",
         "Stopping and starting again": "patience restarts restart_noise n_jobs processes seed "
         "time_limit",
-        "Checkpoints and progress": "checkpoint checkpoint_every resume callbacks progress",
+        "Checkpoints and progress": "checkpoint checkpoint_every resume metrics callbacks progress",
     },
     "Rational1d": {
-        "The unit": "features degrees denominator base heads groups gate eps constant",
+        "The unit": "features degrees denominator base heads groups gate eps constant reach",
         "The start": "init init_range noise",
         "Tensors": "dim device dtype",
     },

@@ -2,7 +2,7 @@
 Kepler's third law
 ==================
 
-Periods and distances of nine bodies that go around the Sun: an exponent of 3/2.
+Periods and distances of nine bodies in orbit around the Sun: an exponent of 3/2.
 """
 
 import matplotlib.pyplot as plt

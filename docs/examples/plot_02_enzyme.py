@@ -2,7 +2,8 @@
 The law of an enzyme
 ====================
 
-Sixty noisy rates, no form given: ``discover`` weighs 453 named laws and its own formulas.
+Sixty noisy rates, no formula given: ``discover`` compares 453 named laws and
+the formulas of its search.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """
-Your own form, with error bars
-==============================
+Your own formula, with standard errors
+======================================
 
-Newton's law of cooling: bring the formula, get its numbers. No start values are needed.
+Newton's law of cooling: give the formula, get its parameters. No start values are needed.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Intervals that are not symmetric
 ================================
 
-An exponential seen for less than one lifetime: the rows hardly say where it ends. The profile of
-the likelihood shows it; value ± standard error does not.
+An exponential measured for less than one lifetime: the data hardly determine its limit. The
+profile likelihood shows it; value ± standard error does not.
 """
 
 import matplotlib.pyplot as plt

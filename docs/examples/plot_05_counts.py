@@ -1,9 +1,9 @@
 """
-Counts scatter like counts
-==========================
+Poisson noise
+=============
 
-Radioactive decay over a background. The noise model is compared with others and chosen by the
-rows: here the scatter of counts, which grows with their root.
+Radioactive decay over a background. Noise models are compared and selected from the data: here
+Poisson noise, whose standard deviation grows with the square root.
 """
 
 import matplotlib.pyplot as plt

@@ -1,8 +1,8 @@
 """
-Rows that do not belong
-=======================
+Outliers
+========
 
-``loss="robust"`` names the outliers, leaves them out, and fits the others.
+``loss="robust"`` identifies outliers, leaves them out, and fits the other rows.
 """
 
 import matplotlib.pyplot as plt

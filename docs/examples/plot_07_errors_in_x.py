@@ -2,8 +2,8 @@
 Errors in the input
 ===================
 
-Where x is measured with an error, plain least squares makes a law too flat. ``x_sigma`` measures
-distances in both directions.
+If x is measured with an error, ordinary least squares biases slopes towards zero. ``x_sigma`` uses
+orthogonal distance regression.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,8 @@
 Two experiments, one law
 ========================
 
-Reaction rates of cells treated with puromycin and of untreated ones (the data set of R). The
-evidence says which number both share: the Michaelis constant, while the largest rate is each
-one's own.
+Reaction rates of cells treated with puromycin and of untreated ones (the data set of R). BIC
+selects the shared parameter: the Michaelis constant, while the maximum rates differ.
 """
 
 import matplotlib.pyplot as plt

@@ -1,9 +1,9 @@
 """
-A gas that is not ideal
-=======================
+A real gas
+==========
 
-What is known is written down, what is not is a hole: the attraction ``f(V)`` between molecules of
-a gas.
+A template has the known part of the formula and an unknown function: the attraction ``f(V)``
+between the molecules of a gas.
 """
 
 import matplotlib.pyplot as plt

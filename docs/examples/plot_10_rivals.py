@@ -2,8 +2,8 @@
 A law and its rivals
 ====================
 
-Every law comes with what else would fit. Twelve rows with 5 % of noise leave several forms, and
-the grade says so.
+Every law comes with competing formulas. Twelve rows with 5 % of noise do not decide between
+several, and the grade says so.
 """
 
 import matplotlib.pyplot as plt

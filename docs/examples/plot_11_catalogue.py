@@ -1,8 +1,8 @@
 """
-Laws that have a name
-=====================
+Named laws
+==========
 
-The catalogue has 453 of them, with what their numbers mean. Here are six that level off.
+The catalogue has 453, with the meaning of their parameters. Here are six saturation curves.
 """
 
 import matplotlib.pyplot as plt

@@ -1,9 +1,9 @@
 """
-Units find the group
+Dimensional analysis
 ====================
 
-The period of a pendulum by its length and by gravity. Units leave one product; the search finds
-the factor.
+The period of a pendulum from its length and gravity. The units leave one product; the search
+finds the factor.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,7 @@
 Predator and prey
 =================
 
-From noisy populations to their differential equations, and to a start that was never seen.
+From noisy populations to their differential equations, and to a new initial state.
 """
 
 import matplotlib.pyplot as plt

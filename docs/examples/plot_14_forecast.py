@@ -2,7 +2,7 @@
 A forecast with a band
 ======================
 
-Growth in a closed vessel: forty rows of its beginning, then the future.
+Growth in a closed vessel: forty rows from the start, then a forecast.
 """
 
 import matplotlib.pyplot as plt

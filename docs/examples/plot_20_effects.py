@@ -2,8 +2,8 @@
 The effects of a model of a table
 =================================
 
-442 patients, ten inputs: each effect is a curve with its band. The grey bars show where the rows
-are.
+442 patients, ten inputs: each effect is a curve with its band. The grey bars are histograms of
+the rows.
 """
 
 from sklearn.datasets import load_diabetes

@@ -2,7 +2,7 @@
 A pair as a heat map
 ====================
 
-Where two inputs act together, the model has a surface that no sum of two curves could replace.
+An interaction of two inputs is a surface that no sum of two curves could replace.
 """
 
 import numpy as np

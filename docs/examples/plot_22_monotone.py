@@ -1,9 +1,9 @@
 """
-An effect that may only rise
-============================
+A monotone effect
+=================
 
-``monotone`` holds for every number, not for a sample of them: the slope is proved to be no less
-than zero.
+``monotone`` holds for every value, not only on a sample: the derivative is proved to be
+non-negative.
 """
 
 import matplotlib.pyplot as plt

@@ -1,8 +1,8 @@
 """
-What adds up to one prediction
-==============================
+One prediction, explained
+=========================
 
-For an auditor: the parts of a single prediction, and their sum.
+The contributions to a single prediction, and their sum.
 """
 
 from sklearn.datasets import load_diabetes

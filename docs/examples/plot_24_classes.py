@@ -2,7 +2,7 @@
 Log odds as curves
 ==================
 
-Two kinds of flowers: each curve says how an input moves the odds.
+Two species of flowers: each curve shows how an input changes the log odds.
 """
 
 from sklearn.datasets import load_iris

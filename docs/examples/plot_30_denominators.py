@@ -2,8 +2,8 @@
 Six denominators
 ================
 
-A unit is a quotient p/d; the denominator decides how it behaves far out. The same coefficients in
-all six.
+A unit is a quotient p/d; the denominator determines its behaviour for large inputs. The same
+coefficients in all six.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,7 @@
 Runge's function, and its poles
 ===============================
 
-1/(1 + 25 x²) is where polynomials fail. One unit is exact, inside and outside, and knows the
+Polynomials fail on 1/(1 + 25 x²). One unit is exact, inside and outside the range, and has the
 poles ±0.2i.
 """
 

@@ -1,9 +1,8 @@
 """
-It starts as GELU, and learns
-=============================
+A learnable GELU
+================
 
-Eight units replace GELU in a small network: at first nothing changes, then each takes a shape of
-its own.
+Eight units replace GELU in a small network: they start as GELU, then each learns its own shape.
 """
 
 import matplotlib.pyplot as plt

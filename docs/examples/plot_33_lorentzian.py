@@ -2,7 +2,7 @@
 A peak in two dimensions
 ========================
 
-1/(1 + x² + y²) by one pair with a denominator that is a sum of squares: right to rounding.
+1/(1 + x² + y²) by one pair with a sum of squares as denominator: exact to rounding.
 """
 
 import matplotlib.pyplot as plt

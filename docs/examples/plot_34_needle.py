@@ -2,8 +2,8 @@
 A needle in a haystack
 ======================
 
-One product among 435 possible pairs: main effects are fitted first, and what they leave over
-shows it.
+One product among 435 possible pairs: main effects are fitted first, and their residuals show
+it.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Fewer terms, step by step
 =========================
 
-A group lasso on terms: as the penalty rises, pairs vanish, exactly. The path shows what each step
-costs.
+A group lasso on terms: with a larger penalty, pairs become exactly zero. The path shows the loss
+of each step.
 """
 
 import torch

@@ -1,8 +1,8 @@
 """
-What no input can break
-=======================
+Certified bounds
+================
 
-Bounds on a box that hold for every point: slopes of a network, output by input.
+Bounds that hold for every point of a box: the derivatives of a network, output by input.
 """
 
 import torch

@@ -1,8 +1,8 @@
 """
-How far one step reaches
-========================
+Influence of one training step
+==============================
 
-One step of training at the cross moves the outputs elsewhere: by how much, over two inputs.
+A training step at the cross changes the outputs elsewhere: the change over two inputs.
 """
 
 import torch

@@ -2,7 +2,7 @@
 Units in a vision transformer
 =============================
 
-A small ViT, its GELUs replaced; after some steps on pictures of digits the units have left GELU.
+A small ViT with its GELUs replaced: the units after some steps on images of digits.
 """
 
 import matplotlib.pyplot as plt

@@ -80,3 +80,32 @@ def collinear() -> Iterator[list[str]]:
         yield [str(name), f"{rows:,}", f"{some['widest'].max():.2f}",
                f"{100 * some['share'].max():.0f}%", f"{100 * least:.0f}% to {100 * most:.0f}%",
                f"{some['effects'].mean():.0f}", f"{some['few'].mean():.0f}"]  # fmt: skip
+
+
+def losses() -> Iterator[list[str]]:
+    """Give the error of each loss on rows held out, over that of a constant."""
+    models = ["RAN", "EBM", "pyGAM", "linear", "LightGBM"]
+    yield ["table", "loss", "rows", "splits", *models, "seconds of RAN, EBM"]
+    frame = pd.DataFrame(results.read("tabular_losses").get("rows", []))
+    for (table, loss), some in frame.groupby(["table", "loss"], sort=False) if len(frame) else ():
+        # Splits in which every model of this loss was run.
+        wide = some.pivot(index="split", columns="model", values="error").dropna()
+        cells = []
+        for model in models:
+            there = model in wide
+            cells.append(f"{(wide[model] / wide['constant']).mean():.3f}" if there else "-")
+        taken = [some.loc[some["model"] == model, "seconds"].median() for model in ("RAN", "EBM")]
+        times = ", ".join("-" if pd.isna(t) else f"{t:.1f}" for t in taken)
+        yield [str(table), str(loss).replace("_", " "), f"{some['rows'].iloc[0]:,}",
+               str(len(wide)), *cells, times]  # fmt: skip
+
+
+def known_losses() -> Iterator[list[str]]:
+    """Give the distance of f from the truth, where it is known."""
+    models = ["constant", "RAN", "EBM", "pyGAM", "linear", "LightGBM"]
+    yield ["table", *models]
+    frame = pd.DataFrame(results.read("tabular_losses").get("rows", []))
+    frame = frame[frame["truth"].notna()] if len(frame) else frame
+    for table, some in frame.groupby("table", sort=False) if len(frame) else ():
+        wide = some.pivot(index="split", columns="model", values="truth").dropna()
+        yield [str(table), *(f"{wide[m].mean():.3f}" if m in wide else "-" for m in models)]

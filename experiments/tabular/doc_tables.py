@@ -10,7 +10,15 @@ from math import isinf, isnan
 
 import pandas as pd
 
-from experiments.tabular.doc_studies import ablation, collinear, coverage, pairs, scaling
+from experiments.tabular.doc_studies import (
+    ablation,
+    collinear,
+    coverage,
+    known_losses,
+    losses,
+    pairs,
+    scaling,
+)
 from experiments.tabular.duels import duel, ranks, times
 from experiments.tabular.marks import marks
 from experiments.tabular.recorded import (
@@ -191,6 +199,8 @@ TABLES: dict[str, Callable[[], Iterator[Cells]]] = {
     "tabular_coverage": coverage,
     "tabular_pairs": pairs,
     "tabular_collinear": collinear,
+    "tabular_losses": losses,
+    "tabular_known_losses": known_losses,
 }
 
 

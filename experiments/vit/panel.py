@@ -38,16 +38,16 @@ from rational_anova import images
 
 Unit = Callable[[int], nn.Module]
 _FIT = {"degrees": (5, 4), "denominator": "sos", "groups": 8, "init": "gelu"}
+_HELD = {"denominator": "square", "base": "gelu", "gate": None, "reach": 2.0}
 _SQUARE = {"degrees": (3, 2), "denominator": "square", "groups": 8, "base": "gelu"}
 # What stands where GELU was, and the rate of the units' coefficients as a multiple. `kat` has
 # degrees, denominator and groups of the Kolmogorov-Arnold Transformer, and is fitted to GELU.
 KINDS: dict[str, tuple[dict[str, Any] | None, float]] = {
     "gelu": (None, 1.0),
-    "held": ({**_FIT, "base": "relu", "gate": None, "reach": 4.0}, 10.0),
+    "held": ({**_FIT, **_HELD}, 10.0),
     "fitted": ({**_FIT, "base": "gelu"}, 10.0),
     "kat": ({**_FIT, "denominator": "abs", "gate": None}, 10.0),
     "square": (_SQUARE, 10.0),
-    "held_gated": ({**_FIT, "base": "gelu", "reach": 4.0}, 10.0),
     "channel": ({"denominator": "softplus", "base": "gelu"}, 1.0),
 }
 
@@ -165,7 +165,7 @@ def language(unit: Unit, seed: int, steps: int) -> Task:
     model = Language(len(letters), length, unit)
     starts = torch.linspace(0, len(held) - length - 1, 256).long().split(64)
     batches = (drawn() for _ in range(steps))
-    return Task(model, 1e-3, batches, functional.cross_entropy, [cut(held, s) for s in starts])
+    return Task(model, 3e-3, batches, functional.cross_entropy, [cut(held, s) for s in starts])
 
 
 def pictures(unit: Unit, seed: int, steps: int) -> Task:
@@ -206,7 +206,7 @@ def deep(unit: Unit, seed: int, steps: int, norm: bool = True) -> Task:
     model = nn.Sequential(*(Residual(32, unit, norm) for _ in range(24)))
     drawn = (torch.randint(2048, (64,), generator=generator) for _ in range(steps))
     held = [(x[2048:], y[2048:])]
-    return Task(model, 1e-3, ((x[i], y[i]) for i in drawn), functional.mse_loss, held)
+    return Task(model, 3e-3, ((x[i], y[i]) for i in drawn), functional.mse_loss, held)
 
 
 def deep_plain(unit: Unit, seed: int, steps: int) -> Task:
@@ -216,10 +216,10 @@ def deep_plain(unit: Unit, seed: int, steps: int) -> Task:
 
 TASKS: dict[str, tuple[Callable[[Unit, int, int], Task], int]] = {
     "images": (pictures, 300),
-    "deep": (deep, 200),
     "deep_plain": (deep_plain, 200),
     "language": (language, 500),
     "sentences": (sentences, 12),
+    "deep": (deep, 200),
 }
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a fit is. What a fit does not have is None: an estimator has stages, and no epochs.
+    """The progress of a fit. Missing fields are None: an estimator has stages, but no epochs.
 
     Attributes:
         stage: what is being done: the optimiser, and which start, penalty or trial; or the stage of
@@ -32,6 +32,7 @@ class Progress:
         formula: the best law so far, of a search for one; `best` is its error.
         left: seconds that are left of the time limit, if there is one.
         candidates: how many formulas a search for one has tried.
+        metrics: the measures that `fit` was asked for, by name.
     """
 
     stage: str
@@ -46,6 +47,7 @@ class Progress:
     formula: str | None = None
     left: float | None = None
     candidates: int | None = None
+    metrics: dict[str, float] | None = None
 
     def __str__(self) -> str:
         words = [] if self.loss is None else [f"loss {self.loss:.3g}"]

@@ -28,6 +28,8 @@ _ARGUMENTS = "_arguments"  # where an instance remembers how it was built
 _SETTLED = {"init": "base", "noise": 0.0}
 WEIGHTS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 _CLASSES: dict[str, type[nn.Module]] = {}
+# Arguments that older files do not have, where the default is another today.
+_BEFORE = {name: {"gate": "auto", "reach": None} for name in ("RANFFN", "RANFFNPlus")}
 _HOMES = ("rational_anova.units", "rational_anova.networks")  # whose names are classes in files
 M = TypeVar("M", bound=type[nn.Module])
 
@@ -121,7 +123,7 @@ def build(name: str, arguments: Any, source: object) -> nn.Module:
         if (huge := _largest(arguments)) > _MOST:
             raise ValueError(f"it would have a size of {huge:.3g}")
         with torch.device("cpu"):  # whatever the default device is
-            return cls(**codec.from_plain(arguments))
+            return cls(**_BEFORE.get(str(name), {}) | codec.from_plain(arguments))
     except Exception as error:  # whatever a damaged header can lead to
         raise FileError(f"{source} is damaged: cannot build its {cls.__name__}: {error}") from error
 

@@ -101,10 +101,9 @@ def _beyond(bank: Bank, unit: np.ndarray, low: Array, high: Array, end: float) -
     value, slope, curvature = BASE[bank.form.base.name]
     rise = value(x) - value(point(np.full_like(x.low, end)))
     along = slope(x)
-    bend = {(0, 0): curvature(x).known()}
-    return CellBounds(
-        (at_end.value + rise).known(), [along], at_end.denominator, along.most[0], bend
-    )
+    bends = {(0, 0): curvature(x)}
+    known = (at_end.value + rise).known()
+    return CellBounds(known, [along], at_end.denominator, along.most[0], bends)
 
 
 def _joined(one: CellBounds, other: CellBounds, there: np.ndarray, alone: np.ndarray) -> CellBounds:
@@ -121,13 +120,15 @@ def _joined(one: CellBounds, other: CellBounds, there: np.ndarray, alone: np.nda
     slopes = [join(a, b) for a, b in zip(one.slopes, other.slopes, strict=True)]
     union = np.maximum(one.steepest, other.steepest)
     steepest = np.where(alone, other.steepest, np.where(there, union, one.steepest))
-    # Nothing is known of the curvature at the end itself, where the slope may jump.
+    value = join(one.value, other.value)
+    split = there & ~alone  # the slope may jump at the end of the reach
     bends = {}
     for at, mine in one.curvatures.items():
-        theirs, jump = other.curvatures[at], np.where(there, np.inf, np.nan)
-        low, high = np.fmin(mine.low, -jump), np.fmax(mine.high, jump)
-        bends[at] = Interval(np.where(alone, theirs.low, low), np.where(alone, theirs.high, high))
-    value = join(one.value, other.value)
+        theirs = other.curvatures[at]
+        low, high = (
+            np.where(alone, b, a) for a, b in ((mine.low, theirs.low), (mine.high, theirs.high))
+        )
+        bends[at] = Interval(np.where(split, -np.inf, low), np.where(split, np.inf, high))
     return CellBounds(value, slopes, one.denominator, steepest, bends)
 
 

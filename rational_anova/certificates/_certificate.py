@@ -62,7 +62,7 @@ def input_names(certificate: Certificate) -> tuple[str, ...]:
 
 
 def summary(certificate: Certificate) -> str:
-    """Return what is proved, in plain lines."""
+    """Return the proved bounds as text."""
     names, c = input_names(certificate), certificate
     lines = []
     if c.box:
@@ -201,7 +201,7 @@ MARGIN = (
 
 @dataclass(frozen=True, repr=False)
 class Certificate:
-    """What is proved about a model on a box, as a function of real numbers.
+    """Proved bounds on a model in a box, as a function of real numbers.
 
     The true Lipschitz constant (in Euclidean norms) lies between `sampled` and `lipschitz`.
     Rounding in the model's own forward pass comes on top of `range`.
@@ -209,7 +209,7 @@ class Certificate:
     Args:
         box: (low, high) of each input; empty if only denominators were asked for.
         lipschitz: the smallest bound of the Lipschitz constant that was proved.
-        sampled: the largest norm of the Jacobian that was met.
+        sampled: the largest norm of the Jacobian among the samples.
         lipschitz_product: the product of the layers' sharp constants.
         lipschitz_theorem: the same product with the constants of the paper's theorem.
         denominator_min: a lower bound of all denominators.
@@ -238,7 +238,7 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """How much of `lipschitz` was not met by any sample, relative to it."""
+        """Relative distance between `lipschitz` and the largest sampled value."""
         if not math.isfinite(self.lipschitz):
             return 1.0
         return 1 - self.sampled / self.lipschitz if self.lipschitz > 0 else 0.0
@@ -268,7 +268,7 @@ class Certificate:
         return certificate
 
     def summary(self) -> str:
-        """Return what is proved, in plain lines."""
+        """Return the proved bounds as text."""
         return summary(self)
 
     def table(self) -> pd.DataFrame:

@@ -70,7 +70,7 @@ def certify(
             was given to `register_certifier`.
         box: (low, high) for each input. None means the box of its data for a law, and all of space
             for a module, where denominators alone have bounds.
-        tolerance: at which distance from the truth, relative to it, the search in a unit stops.
+        tolerance: relative distance from the true bound at which the search in a unit stops.
         budget: greatest number of cells in the search of a unit; None for 2000 in one variable and
             8000 in two.
         samples: number of points where the model is differentiated, for the lower bound and for

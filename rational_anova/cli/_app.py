@@ -63,8 +63,12 @@ app.add_typer(kernels, name="kernels", no_args_is_help=True)
 
 @app.command()
 def demo(
-    picture: Annotated[Path, typer.Option(help="Where to draw it.")] = Path("build/demo.png"),
-    report: Annotated[Path, typer.Option(help="Where to write a page.")] = Path("build/demo.html"),
+    picture: Annotated[Path, typer.Option(help="Where to write the plot.")] = Path(
+        "build/demo.png"
+    ),
+    report: Annotated[Path, typer.Option(help="Where to write the HTML report.")] = Path(
+        "build/demo.html"
+    ),
 ) -> None:
     """Find the van der Waals law in a table of carbon dioxide, with error bars and a picture."""
     from ._demo import run_demo
@@ -106,7 +110,7 @@ def budget(
     out = console()
     out.print(table, soft_wrap=False)
     if family in (None, "KAN"):
-        out.print("KAN: with one mask an edge, counted and not trained, as KANbeFair counts.")
+        out.print("KAN: with one untrained mask for each edge, as KANbeFair counts.")
 
 
 @app.command()

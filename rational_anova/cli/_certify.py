@@ -36,27 +36,33 @@ def certify(
         typer.Option(help="low,high for all inputs; or x=0:1,y=-2:3 by name. Repeatable."),
     ] = None,
     table: Annotated[
-        Path | None, typer.Option(help="A table whose range is the box: CSV, TSV or Parquet.")
+        Path | None, typer.Option(help="A table whose ranges are the box: CSV, TSV or Parquet.")
     ] = None,
     inputs: Inputs = None,
     exclude: Exclude = None,
     where: Where = None,
     out: Annotated[Path | None, typer.Option(help="Write the certificate, in JSON.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw it, as file.png, .svg or .pdf.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Write a plot, as file.png, .svg or .pdf.")
+    ] = None,
     tolerance: Annotated[
-        float, typer.Option(min=1e-6, max=0.5, help="How close to the truth bounds shall come.")
+        float, typer.Option(min=1e-6, max=0.5, help="Relative tolerance of the bounds.")
     ] = 0.01,
     pieces: Annotated[
-        int, typer.Option(min=1, help="Pieces of the box where the sign of a slope is open.")
+        int,
+        typer.Option(
+            min=1, help="Number of pieces of the box where the sign of a derivative is undecided."
+        ),
     ] = 8,
     seconds: Annotated[
         float, typer.Option(min=0.001, help="How long to look for the answer to a property.")
     ] = 60.0,
     quiet: Quiet = False,
 ) -> None:
-    """Prove bounds on a box: Lipschitz constant, denominators, outputs, and who rises with whom.
+    """Prove bounds on a box: Lipschitz constant, denominators, outputs, monotonicity.
 
-    Without a box, a law is certified on that of its data. A pole in the box ends it with code 3.
+    Without a box, a law is certified on the range of its data. A pole in the box gives exit
+    code 3.
     With a property, the answer is `unsat` (proved: it never happens), `sat` with a point where it
     does, or `unknown`; the last two end it with code 3.
     """
@@ -134,7 +140,7 @@ def _read(path: Path) -> Any:
             "proofs are monotone_ and prove_monotone(), see docs/guides/tabular.md"
         )
     if found.kind not in ("network", "law"):
-        raise ValueError(f"{path} holds a {found.kind}; bounds are proved of networks and laws")
+        raise ValueError(f"{path} holds a {found.kind}; bounds can be proved for networks and laws")
     return built(found)
 
 

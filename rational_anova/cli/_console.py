@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FAULT, BAD_INPUT, NOTHING, INTERRUPTED = 1, 2, 3, 130
 EXIT_CODES = {
     0: "done",
-    FAULT: "a fault of the program",
+    FAULT: "an internal error",
     BAD_INPUT: "bad options, files or data",
     NOTHING: "no law found, a pole in the box, or a property that is not excluded",
     INTERRUPTED: "interrupted",
@@ -71,8 +71,8 @@ def _explain(error: BaseException) -> int:
         return BAD_INPUT
     complain(
         "fault",
-        f"{type(error).__name__}: {error}. This should not happen: please report it, with what "
-        "`ran --debug ...` prints",
+        f"{type(error).__name__}: {error}. This is an internal error: please report it with "
+        "the output of `ran --debug ...`",
     )
     return FAULT
 

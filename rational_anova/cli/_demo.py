@@ -33,12 +33,12 @@ def run_demo(console: Console, picture: Path, report: Path) -> None:
 
     say(
         f"{len(table)} states of carbon dioxide: temperature T (K), molar volume V (L/mol), "
-        "pressure P (bar).\nThe pressures have noise of 0.5% of their spread, as a gauge might."
+        "pressure P (bar).\nThe pressures have noise of 0.5% of their standard deviation."
     )
     with watching() as callbacks:
         law = replace(discover(table, "P", callbacks=callbacks), units=_UNITS)
     _draw(law, table, picture)
-    notes = ["Made with the van der Waals law of carbon dioxide; the noise is 0.5% of the spread."]
+    notes = ["Generated with the van der Waals law of carbon dioxide, with 0.5% of noise."]
     write_report(law, report, table, "P", notes)
     say(f"\n{law.summary()}\n")
     say(f"The table was made with P = {_TRUTH}, then the noise.")
@@ -65,7 +65,7 @@ def _draw(law: Law, table: pd.DataFrame, path: Path) -> None:
     over = table["P"] - law.predict(table[["T", "V"]])
     right.scatter(table["V"], over, c=table["T"], s=12, cmap=_COLORS)
     right.axhline(0, color="gray", linewidth=1)
-    right.set(ylabel="P measured - P by the law / bar", title="what the law leaves over")
+    right.set(ylabel="P measured - P by the law / bar", title="residuals")
     figure.colorbar(dots, ax=right, label="temperature T / K")
     for axes in (left, right):
         axes.set(xlabel="molar volume V / (L/mol)", xscale="log")

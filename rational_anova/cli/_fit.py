@@ -30,33 +30,56 @@ def fit(
     where: Where = None,
     task: Annotated[str, typer.Option(help="auto, regression or classification.")] = "auto",
     category: Annotated[
-        list[str] | None, typer.Option(help="Columns of numbers that are names, as zip,code.")
+        list[str] | None, typer.Option(help="Numeric columns that are categories, as zip,code.")
     ] = None,
     date: Annotated[
         list[str] | None, typer.Option(help="Columns of dates that are not in ISO format.")
     ] = None,
     pairs: Annotated[
-        int | None, typer.Option(min=0, help="Effects of two inputs at most; found by default.")
+        int | None, typer.Option(min=0, help="Maximum number of pairs; selected by default.")
     ] = None,
     depth: Annotated[str, typer.Option(help="shallow or deep.")] = "shallow",
+    loss: Annotated[
+        str,
+        typer.Option(
+            help="auto, squared, huber, quantile, poisson, negative_binomial, gamma, tweedie, "
+            "binomial, ordinal (ordered classes) or cox (waiting times)."
+        ),
+    ] = "auto",
+    exposure: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="What multiplies the mean, as years.")
+    ] = None,
+    event: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="For cox: 1 if the event was seen, 0 if not yet."),
+    ] = None,
+    power: Annotated[
+        float | None, typer.Option(help="Of tweedie, from 1 to 2; estimated by default.")
+    ] = None,
+    quantiles: Annotated[
+        str, typer.Option(metavar="LEVELS", help="Of the loss quantile, as 0.1,0.5,0.9.")
+    ] = "0.5",
     monotone: Annotated[
-        list[str] | None, typer.Option(help="Inputs that only raise or lower, as age=+1,price=-1.")
+        list[str] | None, typer.Option(help="Monotone inputs, as age=+1,price=-1.")
     ] = None,
     test: Annotated[float, typer.Option(min=0, max=0.9, help="Share of rows to hold out.")] = 0.2,
     seed: Seed = 0,
     refit: Annotated[
-        bool, typer.Option(help="Fit again on all rows once the held-out rows have judged.")
+        bool, typer.Option(help="Refit on all rows after the evaluation on held-out rows.")
     ] = True,
     out: Annotated[Path, typer.Option(help="Where to write the model.")] = Path("model.ran"),
     card_path: Annotated[
-        Path | None, typer.Option("--card", help="Where to write the card; beside the model.")
+        Path | None,
+        typer.Option("--card", help="Where to write the model card; by default next to the model."),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Fit a model to a table, judge it on rows it has not seen, and write it with a card."""
+    """Fit a model to a table, evaluate it on held-out rows, and write it with a model card."""
     options = {
         "target": target, "inputs": inputs, "exclude": exclude, "where": where, "task": task,
-        "category": category, "date": date, "pairs": pairs, "depth": depth, "monotone": monotone,
+        "category": category, "date": date, "pairs": pairs, "depth": depth,
+        "loss": loss, "exposure": exposure, "event": event, "power": power,
+        "quantiles": quantiles, "monotone": monotone,
         "test": test, "seed": seed, "no-refit": not refit, "out": out, "card": card_path,
     }  # fmt: skip
     import numpy as np
@@ -69,20 +92,27 @@ def fit(
 
     beside = card_path or out.with_name(f"{out.stem}.card.md")
     check_outputs(out, beside, inputs=[path])
-    chosen = read_chosen(path, target, inputs, exclude, where)
+    choice(loss, LOSSES, "--loss")
+    beside_target = [name for name in (exposure, event) if name is not None]
+    chosen = read_chosen(path, target, inputs, [*(exclude or []), *beside_target], where)
+    known = known_columns(chosen.frame, target, loss, exposure, event)
     frame, y, notes = read_inputs(chosen, target, category, date)
-    what = task_of(y, choice(task, TASKS, "--task"))
-    model = _model(what, pairs, depth, monotone, list(frame.columns), seed)
+    what = task_of(y, _task(choice(task, TASKS, "--task"), loss))
+    options_of_loss = {"power": power, "quantiles": quantiles}
+    model = _model(what, pairs, depth, monotone, list(frame.columns), seed, loss, options_of_loss)
     start = time.monotonic()
     with spinner(quiet) as progress:
         held = held_out(what, test, seed)
-        fitted = _fitted(model, frame, what.y, ~held, progress)
-        found = scores(model, frame[held], what.y[held], what.y[~held]) if held.any() else {}
+        fitted = _fitted(model, frame, what.y, ~held, progress, known)
+        found = {}
+        if held.any():
+            seen, unseen = ({name: v[rows] for name, v in known.items()} for rows in (~held, held))
+            found = scores(model, frame[held], what.y[held], what.y[~held], unseen, seen)
         again = bool(refit and held.any())
         agrees = None
         if again:
             before = effect_values(model, frame)
-            fitted = _fitted(model, frame, what.y, np.ones(len(held), bool), progress)
+            fitted = _fitted(model, frame, what.y, np.ones(len(held), bool), progress, known)
             agrees = agreement(before, effect_values(fitted, frame))[""]
     fitted.target_name_ = target
     facts = Facts(
@@ -101,7 +131,10 @@ def fit(
 def command(path: Path, options: dict[str, Any]) -> str:
     """Return the command with the options that are not at their defaults."""
     words = ["ran", "fit", str(path)]
-    usual = {"task": "auto", "depth": "shallow", "test": 0.2, "seed": 0, "out": Path("model.ran")}
+    usual = {
+        "task": "auto", "depth": "shallow", "loss": "auto", "quantiles": "0.5", "test": 0.2,
+        "seed": 0, "out": Path("model.ran"),
+    }  # fmt: skip
     for name, value in options.items():
         if value is None or value is False or (name in usual and value == usual[name]):
             continue
@@ -110,13 +143,55 @@ def command(path: Path, options: dict[str, Any]) -> str:
     return shlex.join(words)
 
 
+LOSSES = (
+    "auto", "squared", "huber", "quantile", "poisson", "negative_binomial", "gamma", "tweedie",
+    "binomial", "ordinal", "cox",
+)  # fmt: skip
+
+
+def _task(task: str, loss: str) -> str:
+    """Return the task that a loss means."""
+    if loss == "auto":
+        return task
+    meant = "classification" if loss == "ordinal" else "regression"
+    if task not in ("auto", meant):
+        raise ValueError(f"--loss {loss} is for {meant}, got --task {task}")
+    return meant
+
+
+def known_columns(
+    frame: pd.DataFrame, target: str | None, loss: str, exposure: str | None, event: str | None
+) -> dict[str, Any]:
+    """Return columns that are neither inputs nor target, of the rows that have a target."""
+    import numpy as np
+
+    if (event is not None) != (loss == "cox"):
+        raise ValueError(f"--event names a column for --loss cox, and only for it, got {event!r}")
+    if exposure is not None and loss in ("ordinal", "cox"):
+        raise ValueError(f"--exposure {exposure} has no meaning for --loss {loss}")
+    found = {}
+    rows = slice(None) if target is None else ~frame[target].isna().to_numpy()
+    for name, column in (("exposure", exposure), ("event", event)):
+        if column is None:
+            continue
+        if column not in frame.columns:
+            raise ValueError(
+                f"--{name} names {column!r}, which is no column; there are {list(frame.columns)}"
+            )
+        try:
+            found[name] = np.asarray(frame[column].astype(float))[rows]
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"--{name} {column} must be numbers: {error}") from None
+    return found
+
+
 def _model(
     task: Task, pairs: int | None, depth: str, monotone: list[str] | None, names: list[str],
-    seed: int,
+    seed: int, loss: str, own: dict[str, Any],
 ) -> Any:  # fmt: skip
     from .._core.checks import choice
     from ..tables import listed
-    from ..tabular import RANClassifier, RANRegressor
+    from ..tabular import RANClassifier, RANOrdinal, RANRegressor, RANSurvival
 
     signs = {}
     for text in listed(monotone, []):
@@ -124,18 +199,33 @@ def _model(
         if sign not in ("+1", "1", "-1", "+", "-"):
             raise ValueError(f"--monotone must be as age=+1 or price=-1, got {text!r}")
         signs[choice(name.strip(), names, "--monotone")] = -1 if sign.startswith("-") else 1
-    return (RANClassifier if task.classes else RANRegressor)(
-        depth=depth, pairs="auto" if pairs is None else pairs, monotone=signs or None,
-        random_state=seed,
-    )  # fmt: skip
+    options: dict[str, Any] = {
+        "pairs": "auto" if pairs is None else pairs, "monotone": signs or None,
+        "random_state": seed,
+    }  # fmt: skip
+    if loss in ("ordinal", "cox"):
+        if depth != "shallow":
+            raise ValueError(f"--depth {depth} is not there for --loss {loss}")
+        return (RANOrdinal if loss == "ordinal" else RANSurvival)(**options)
+    options["depth"] = depth
+    if task.classes:
+        return RANClassifier(**options)
+    try:
+        levels = tuple(float(level) for level in own["quantiles"].split(","))
+    except ValueError:
+        raise ValueError(f"--quantiles must be as 0.1,0.5,0.9, got {own['quantiles']!r}") from None
+    name = "squared" if loss == "auto" else loss
+    return RANRegressor(loss=name, power=own["power"], quantiles=levels, **options)
 
 
 def _fitted(
-    model: Any, frame: pd.DataFrame, y: Any, rows: Any, progress: Callable[[str], None] | None
-) -> Any:
+    model: Any, frame: pd.DataFrame, y: Any, rows: Any, progress: Callable[[str], None] | None,
+    known: dict[str, Any],
+) -> Any:  # fmt: skip
     """Fit, and tell the stages."""
     callbacks = [] if progress is None else [lambda now: progress(now.stage)]
-    return model.fit(frame[rows], y[rows], callbacks=callbacks)
+    own = {name: values[rows] for name, values in known.items()}
+    return model.fit(frame[rows], y[rows], callbacks=callbacks, **own)
 
 
 def _print(out: Console, facts: Facts, model: Any) -> None:
@@ -155,7 +245,7 @@ def _print(out: Console, facts: Facts, model: Any) -> None:
         out.print(table)
         line("fit", f"on all {facts.rows} rows" if facts.refitted else "without the held-out rows")
     else:
-        line("held out", "no rows: nothing is known of the error on new rows")
+        line("held out", "no rows: the error on new rows is unknown")
     shown = effects_of(model)
     table = Table("effect", "share", title="effects")
     table.columns[1].justify = "right"

@@ -31,8 +31,8 @@ Where = Annotated[
         help="Only rows with state=treated; also with != < <= > >=. Repeatable.",
     ),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Of all random choices.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print the law alone, or nothing at all.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all random choices.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print only the law, or nothing.")]
 
 
 _PICTURES = (".png", ".svg", ".pdf", ".eps", ".jpg", ".jpeg", ".webp")

@@ -23,23 +23,29 @@ def predict(
     exclude: Exclude = None,
     where: Where = None,
     out: Annotated[Path | None, typer.Option(help="Where to write; printed if left out.")] = None,
-    proba: Annotated[bool, typer.Option("--proba", help="And the probability of each class.")] = (
+    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = (
         False
     ),
-    std: Annotated[
-        bool, typer.Option("--std", help="And how uncertain the mean is (standard deviation).")
+    std: Annotated[bool, typer.Option("--std", help="Add the standard error of the mean.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Add the contribution of each effect.")
     ] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="And what each effect adds.")] = False,
+    exposure: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="What multiplies the mean, as in ran fit.")
+    ] = None,
 ) -> None:
     """Predict the rows of a table with a saved model; columns that it does not know are ignored."""
     from .._core.files import write_whole
     from .._core.records import load_kind
+    from ._fit import known_columns
     from ._tables import as_fitted, read_chosen
 
     check_outputs(out, inputs=[model, path])
     found = load_kind(model, "estimator")
     chosen = read_chosen(path, None, inputs, exclude, where)
-    result = predictions(found, as_fitted(chosen.frame[chosen.inputs], found), proba, std, explain)
+    known = known_columns(chosen.frame, None, "auto", exposure, None)
+    frame = as_fitted(chosen.frame[chosen.inputs], found)
+    result = predictions(found, frame, proba, std, explain, known)
     content = for_spreadsheets(result).to_csv(index=False).encode()
     if out is not None:
         write_whole(out, content)
@@ -49,25 +55,36 @@ def predict(
 
 
 def predictions(
-    model: Any, frame: pd.DataFrame, proba: bool, std: bool, explain: bool
-) -> pd.DataFrame:
+    model: Any, frame: pd.DataFrame, proba: bool, std: bool, explain: bool,
+    known: dict[str, Any] | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """Return predictions and what goes with them, a row for each row of the table."""
     import numpy as np
     import pandas as pd
 
-    from ..tabular import RANClassifier
+    from ..tabular import RANRegressor
 
     X: Any = frame if hasattr(model, "feature_names_in_") else frame.to_numpy()
-    classes = isinstance(model, RANClassifier)
+    classes, known = hasattr(model, "classes_"), known or {}
+    if (std or known) and not isinstance(model, RANRegressor) and not classes:
+        raise ValueError(f"--std and --exposure are not there for a {type(model).__name__}")
+    if known and classes:
+        raise ValueError("--exposure is for numbers; this model predicts classes")
     if proba and not classes:
         raise ValueError("--proba is for classes; this model predicts numbers: use --std")
     if std and classes:
         raise ValueError("--std is for numbers; this model predicts classes: use --proba")
+    names = list(getattr(model, "output_names_", ())) or [""]
+
+    def named(what: str, values: Any) -> dict[str, Any]:
+        each = np.reshape(values, (len(frame), -1)).T
+        return {f"{what} {n}".strip(): v for n, v in zip(names, each, strict=True)}
+
     if std:
-        mean, spread = model.predict(X, return_std=True)
-        columns = {"prediction": mean, "std": spread}
+        mean, spread = model.predict(X, return_std=True, **known)
+        columns = named("prediction", mean) | named("std", spread)
     else:
-        columns = {"prediction": model.predict(X)}
+        columns = named("prediction", model.predict(X, **known))
     if proba:
         shares = np.asarray(model.predict_proba(X))
         columns |= {f"proba: {c}": p for c, p in zip(model.classes_, shares.T, strict=True)}

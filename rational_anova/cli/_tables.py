@@ -120,9 +120,9 @@ def _doubts(frame: pd.DataFrame) -> list[str]:
         column = frame[name]
         values = column.nunique()
         if column.isna().all():
-            notes.append(f"{name} is missing in all rows and says nothing")
+            notes.append(f"{name} is missing in all rows and has no information")
         elif values == 1 and not column.isna().any():
-            notes.append(f"{name} is the same in all rows and says nothing")
+            notes.append(f"{name} is constant and has no information")
         elif values == len(column) > 20 and column.dtype == object:
             notes.append(
                 f"{name} is different in every row; if it only names rows, --exclude {name}"

@@ -59,12 +59,12 @@ def discover(
     seed: int = 0,
     callbacks: Sequence[Callback] | None = None,
 ) -> Law:
-    """Find the law behind a table, and say how much may be claimed of it.
+    """Find the formula behind a table, and say how much may be claimed of it.
 
-    Laws that have a name are fitted first where the table has one or two columns. Then symmetries
-    of a smooth surrogate reduce the table, and quotients of few terms, links of the target, lifts
-    of the inputs, and sums and products of parts are tried on what is left. All candidates are
-    weighed together; the most probable is returned, with its rivals and a grade.
+    Named laws are fitted first if the table has one or two columns. Then symmetries of a smooth
+    surrogate reduce the number of variables, and quotients of few terms, transformations of the
+    target and of the inputs, and sums and products of parts are tried. All candidates are
+    compared; the most probable is returned, with its rivals and a grade.
 
     Args:
         X: inputs: an array (rows, columns), one column, a tensor, a dict of columns, a DataFrame;
@@ -76,32 +76,32 @@ def discover(
             them.
         sigma: standard deviations of y: a column, numbers, or one number.
         x_sigma: those of inputs that have errors, by column.
-        noise: standard deviation of y relative to its spread, if it is known.
+        noise: standard error of y relative to its standard deviation, if it is known.
         noise_model: "auto", or one of "constant", "proportional", "log-normal", "Poisson".
-        loss: "squares", or "robust": rows that do not belong to the rest are named and left out.
-        by: a column, or labels, of experiments that share one law: its numbers are shared or each
-            experiment's own, as the rows tell.
+        loss: "squares", or "robust": outliers are identified and left out.
+        by: a column, or labels, of experiments with one law: which of its parameters they share
+            is selected by BIC.
         forms: further forms to try: formulas, `NamedForm`s, or a TOML file with them.
-        template: a formula with a hole that is to be found, such as "R*T/(V - b) - f(V)".
-        units: of all columns, the target and the constants (extra `units`): only laws that are
-            sound in them are looked for, in groups without units.
-        absorb_units: whether fitted numbers may have units.
+        template: a formula with an unknown function, such as "R*T/(V - b) - f(V)".
+        units: of all columns, the target and the constants (extra `units`): only dimensionally
+            consistent laws are searched, in dimensionless groups.
+        absorb_units: whether fitted parameters may have units.
         limits: what is known of the law's limits, such as {"S=0": 0, "S=oo": "finite"}.
         shape: what is known of its shape: "rising", "falling", "convex" or "concave" in a column,
             "positive" or "negative" for the target.
         positive: columns that are positive by nature; an error where a row is not.
-        periodic: columns that are angles: they enter by their sine and cosine only.
-        without: functions that the law may not have, out of sin, cos, exp, log, sqrt, tanh, power.
-        functions: of a column `x` that sums may have beside the usual ones, as text or in sympy,
-            such as ["exp(-b*x)*sin(c*x)", "erf(b*x)"]; other names, at most two, are inner numbers.
+        periodic: columns that are angles: they enter through their sine and cosine only.
+        without: functions that it must not contain, out of sin, cos, exp, log, sqrt, tanh, power.
+        functions: further functions of a column `x` for sums of terms, as text or in sympy, such as
+            ["exp(-b*x)*sin(c*x)", "erf(b*x)"]; other names, at most two, are inner parameters.
         time_limit: seconds after which the best law so far is returned.
         seed: for the rows that are held out.
         callbacks: functions of a `Progress`, called at every stage with the best law so far; one
             that returns True ends the search.
 
     Returns:
-        The law. `law.grade` says what may be claimed: established, one of several, interpolation,
-        nothing. Interrupted from the keyboard, the best law so far is returned.
+        The law. `law.grade` says how much may be claimed: established, one of several,
+        interpolation, nothing. Interrupted from the keyboard, the best law so far is returned.
 
     Example:
         >>> x = np.linspace(0.1, 4, 50)

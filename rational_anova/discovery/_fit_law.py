@@ -43,7 +43,7 @@ from .fitting import (
 from .known import with_parameter_units
 from .law import Evidence, Grade, Law
 
-ALONE = "No other form was weighed: discover compares it with others."
+ALONE = "No other form was compared: use discover to do that."
 
 
 def fit_law(
@@ -67,11 +67,11 @@ def fit_law(
     seed: int = 0,
     callbacks: Sequence[Callback] | None = None,
 ) -> Law:
-    """Fit the numbers of a formula, without start values.
+    """Fit the parameters of a formula, without start values.
 
-    Names of the formula that are no columns are its numbers. Those that enter linearly are solved
-    for; the others start from many values of the right size, which follow from the formula and the
-    ranges of the columns.
+    Names in the formula that are not columns are its parameters. Those that enter linearly are
+    solved for; the others start from many values of the right size, which follow from the formula
+    and the ranges of the columns.
 
     Args:
         form: such as "v*S/(k + S)", or "log(y) = a - b*x"; columns by their names (other letters
@@ -82,21 +82,21 @@ def fit_law(
         target: name of y.
         sigma: standard deviations of y: a column, numbers, or one number.
         x_sigma: those of inputs that have errors, by column: distances are then orthogonal.
-        loss: "squares", or "robust": rows that do not belong to the rest are named and left out.
+        loss: "squares", or "robust": outliers are identified and left out.
         noise_model: "auto", or one of "constant", "proportional", "log-normal", "Poisson".
-        by: a column, or labels, of experiments that share the form: numbers are shared or own.
-        shared: with `by`, the numbers that all have in common; chosen by evidence if None.
-        shrink: with `by`, whether own numbers are drawn towards their mean (mixed effects).
-        bounds: (low, high) of numbers, None for no bound.
-        fixed: numbers that are known.
+        by: a column, or labels, of experiments with the same formula.
+        shared: with `by`, the parameters that all share; selected by BIC if None.
+        shrink: with `by`, whether the others are shrunk towards their mean (mixed effects).
+        bounds: (low, high) of parameters, None for no bound.
+        fixed: parameters with known values.
         constants: known constants that keep their names.
-        units: of the columns, the target and the constants (extra `units`): numbers get units.
+        units: of the columns, the target and the constants (extra `units`): parameters get units.
         seed: of the starts.
         callbacks: functions of a `Progress`.
 
     Returns:
-        The law: numbers with error bars by Wald and by profile likelihood, their correlations,
-        intervals of predictions, and what `Law` can do. A form of the catalogue has its name.
+        The law: parameters with standard errors, Wald and profile likelihood intervals,
+        correlations, and prediction intervals. A formula of the catalogue has its name.
 
     Example:
         >>> x = np.linspace(1, 20, 12)
@@ -179,7 +179,9 @@ def _within_bounds(law: Law, form: Form) -> Law:
         near = 1e-6 * max(abs(p.value), p.stderr if np.isfinite(p.stderr) else 0.0)
         end = next((e for e in (low, high) if abs(p.value - e) <= near), None)
         if end is not None:
-            doubts.append(f"{p.name} lies at its bound {end:g}: without it the rows would go on.")
+            doubts.append(
+                f"{p.name} lies at its bound {end:g}: the data alone would take it further."
+            )
         ends = np.clip([p.low, p.high], low, high).tolist()  # nan stays
         parameters.append(replace(p, low=ends[0], high=ends[1]))
     return replace(law, parameters=tuple(parameters), doubts=(*law.doubts, *doubts))

@@ -51,7 +51,7 @@ from .fitting import (
 )
 from .law import Entry, Evidence, Grade, Groups, Law, Rival
 
-ALONE = "No other form was weighed: discover compares it with others."
+ALONE = "No other form was compared: use discover to do that."
 _WEIGHED = 12  # candidates that are refitted under the noise that was chosen
 _LATE_WEIGHED = 4  # ... when the time is up
 _NOISE_FORMS = 3  # forms that models of the noise are compared on

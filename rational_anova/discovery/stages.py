@@ -161,7 +161,7 @@ def auto_rational(
     names: Sequence[str] | None = None,
     constants: Sequence[str] = (),
 ) -> sp.Expr:
-    """Make the floats of a formula exact where the data cannot tell the difference."""
+    """Set the floats of a formula to exact numbers where the data do not contradict it."""
     table, _ = _tables(X, y, names)
     data = _data(table)
     fitted = Template.of(formula).refined(data)

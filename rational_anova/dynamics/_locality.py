@@ -18,7 +18,7 @@ from ._ntk import _total
 
 @dataclass(frozen=True)
 class Locality:
-    """How much an update at a point moves points around it, relative to the point itself.
+    """How much an update at a point changes the output around it, relative to the point itself.
 
     Attributes:
         distances: (D,).

@@ -49,7 +49,7 @@ def judged(choice: Choice, best: Fitted, settled: Finished, stopped: bool) -> Ju
     if not any(side.terms or side.fixed != 0 for side in best.sides):
         return Judgement(Grade.NOTHING, ("No term was found to matter.",), rivals)
     if _still(choice) - best.score < OVER_CHANCE:
-        doubt = "The rows do not tell it from states that stay where they are."
+        doubt = "It does not fit significantly better than constant states."
         return Judgement(Grade.NOTHING, (doubt,), rivals)
     against = tuple(_against(choice, settled))
     if against:
@@ -94,9 +94,9 @@ def _against(choice: Choice, settled: Finished) -> Iterator[str]:
     """Reasons to take the system for a mere curve through the rows."""
     cells, numbers = np.isfinite(choice.rows.X).sum(), len(settled.trajectories.theta)
     if numbers * FEW_ROWS > cells:
-        yield f"It has {numbers} fitted numbers on {cells} measurements."
+        yield f"It has {numbers} fitted parameters for {cells} measurements."
     if not is_exact(choice, settled) and _alike(choice, settled) > STRONG_SHAPE:
-        yield "What it leaves over is no noise: rows beside each other are missed alike."
+        yield "The residuals are not random: those of neighbouring rows are correlated."
 
 
 def _alike(choice: Choice, settled: Finished) -> float:
@@ -123,20 +123,20 @@ def _doubts(
     if is_exact(choice, settled):
         return
     if _alike(choice, settled) > NEIGHBOURS:
-        yield "What it leaves over has a shape."
+        yield "The residuals show a pattern."
     few = [run.group for run in choice.rows.runs if choice.groups and _few_rows(choice, best, run)]
     if few:
-        yield f"There are few rows of {few[0]}: its own numbers lean on those of others."
+        yield f"There are few rows of {few[0]}: its parameters depend on those of the other groups."
     theta = np.abs(settled.trajectories.theta)
     loose = [p for p, value, error in zip(settled.system.parameters, theta, settled.errors,
              strict=True) if not error < UNKNOWN * value]  # fmt: skip
     if loose:
-        yield f"The rows hardly determine {', '.join(_names(choice, best, loose))}."
+        yield f"The data hardly determine {', '.join(_names(choice, best, loose))}."
     if key_of(best.sides) not in choice.named:
         yield from _unnamed(best)
     missed = forecast_error(choice, settled)
     if missed is not None and not missed < ASTRAY:
-        yield "Fitted to the first part of the runs, it misses the rest by more than its error."
+        yield "Fitted to the first part of the runs, it does not forecast the rest."
 
 
 def _names(choice: Choice, best: Fitted, symbols: Sequence[sp.Symbol]) -> list[str]:

@@ -114,39 +114,39 @@ def discover_dynamics(
 ) -> Dynamics:
     """Find the equations of motion behind time series, and say how much may be claimed of them.
 
-    Rows are smoothed, with their noise estimated, but never differentiated: terms are chosen in
-    integral form. Numbers, and what remains of the choice, come from the trajectories of the whole
+    The data are smoothed, with the noise estimated, but never differentiated: terms are selected in
+    integral form. The parameters, and the final selection, come from the trajectories of the whole
     system, by multiple shooting. Delays, hidden states and partial differential equations are not
-    looked for.
+    supported.
 
     Args:
         t: times of the rows, one column for each run; or the name of a column of X.
         X: states by column: an array (rows, states), a dict of columns, a DataFrame; a list of
-            such for several runs, which may differ in times and length. A missing cell (nan) is a
-            measurement that was not made.
+            such for several runs, which may differ in times and length. nan is a missing
+            measurement.
         names: of the columns; "x0", "x1", ... by default.
-        inputs: columns that are known inputs or forcing, straight between rows, not states.
+        inputs: columns that are known inputs or forcing, interpolated linearly, not states.
         run: the column that names the run of each row, or a label for each row.
         by: the column that names what each row belongs to, such as a subject, or a label for each
-            row (for each run, if X is a list). All have the same equations; which numbers each has
-            of its own, and which all share, is chosen by BIC.
-        order: 2 if X has positions alone, and their accelerations are to be found.
+            row (for each run, if X is a list). All have the same equations; which parameters are
+            shared is selected by BIC.
+        order: 2 if X has positions only, and their accelerations are to be found.
         discrete: whether the rows are steps of a map, x[k + 1] = f(x[k]), at times one apart.
         autonomous: False if the right-hand sides may depend on time itself.
-        known: right-hand sides that are known, such as {"x": "v"}; other names in them are numbers
-            to be fitted, and "f" stands for what is to be found, as in {"v": "f - g*x"}.
-        without: functions that no right-hand side may have, out of sin, cos, tan, cot, exp, log,
+        known: right-hand sides that are known, such as {"x": "v"}; other names in them are
+            parameters to be fitted, and "f" is the part to be found, as in {"v": "f - g*x"}.
+        without: functions that no right-hand side may contain, out of sin, cos, tan, cot, exp, log,
             sqrt, abs, quotient.
-        units: of every state, input and time, such as {"S": "mmol/L", "t": "min"}: terms that are
-            sound in no units of their numbers, as exp(S), are left out, and numbers get units.
-        noise_model: "constant", "proportional" to states above 0, or "auto": proportional where
-            that is clearly the likelier one.
+        units: of every state, input and time, such as {"S": "mmol/L", "t": "min"}: dimensionally
+            inconsistent terms, as exp(S), are left out, and parameters get units.
+        noise_model: "constant", "proportional" to states above 0, or "auto": proportional if
+            that is clearly more probable.
         time_limit: seconds after which the best system so far is returned.
         callbacks: functions of a `Progress`, called at every stage; one that returns True ends the
             search.
 
     Returns:
-        The system. `dynamics.grade` says what may be claimed of it: established, one of several,
+        The system. `dynamics.grade` says how much may be claimed: established, one of several,
         interpolation, nothing.
 
     Example:

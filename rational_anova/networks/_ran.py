@@ -333,7 +333,7 @@ class RAN(nn.Module):
         return training.fit(self, data, optimizer=str(opt).lower(), **options)
 
     def observe(self, X: Any, names: Any = None) -> RAN:
-        """Note where the data lie, in place, for effects and pictures; `fit` does this.
+        """Store quantiles of the data, in place, for effects and plots; `fit` does this.
 
         Quantiles of each input and the names are kept, and written to files by `save`. A network
         of more than 1,000 inputs keeps none.
@@ -359,7 +359,7 @@ class RAN(nn.Module):
         precision: float = 1e-5,
         constants: Sequence[str] = (),
     ) -> Snaps:
-        """Turn coefficients into exact numbers, in place, where the data cannot tell.
+        """Set coefficients to exact numbers, in place, where the data do not contradict it.
 
         With data a coefficient is snapped only if, the others that are still free following, the
         sum of squares grows by no more than 4 s^2 (two standard errors; s^2 is the variance of the
@@ -424,7 +424,7 @@ class RAN(nn.Module):
     def effects(self, X: Any = None, names: Any = None) -> Effects:
         """Return the purified effects by name (`x0`, `x0 x x1`), the largest share first.
 
-        What a pair says of one of its inputs alone is counted to the main effect of this input;
+        The part of a pair that depends on one of its inputs alone is moved to its main effect;
         all effects have mean zero. The share of an effect f_u is Cov(f_u, f)/Var(f) with inputs
         that are independent, each as in the data; shares add up to one. `rational_anova.anova`
         has the definitions, and `effects_` of the estimators has the same records.

@@ -58,7 +58,9 @@ class Curve:
             high = np.where(hit, np.maximum(high, value), high)
         result = Interval(low, high) if self.exact else outwards(low, high, self.absolute)
         if self.least > -np.inf or self.most < np.inf:
-            result = result.known().meet(Interval(np.float64(self.least), np.float64(self.most)))
+            result = result.known().meet(
+                Interval(np.asarray(self.least, float), np.asarray(self.most, float))
+            )
         return result if self.domain is None else self._refused(result, x)
 
     def _hit(self, x: Interval, turn: float) -> Array:

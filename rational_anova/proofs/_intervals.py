@@ -141,7 +141,8 @@ def _sum(a: Array, b: Array) -> tuple[Array, Array]:
 
 def _brief(a: Array) -> Array:
     """Return where a number is short enough for products of two such to have no rounding error."""
-    result: Array = (np.float64(np.float32(a)) == a) & (np.abs(a) < 1e30) & (np.abs(a) > 1e-30)
+    short = np.asarray(a, dtype=np.float32).astype(np.float64)
+    result: Array = (short == a) & (np.abs(a) < 1e30) & (np.abs(a) > 1e-30)
     return result
 
 

@@ -21,10 +21,10 @@ def write_report(
     y: Any = None,
     notes: Sequence[str] = (),
 ) -> None:
-    """Write a law to an HTML file that needs nothing but a browser, on a desk or on a phone.
+    """Write a self-contained HTML report of a law.
 
-    It has the law, what it claims, its coefficients with error bars and correlations, its rivals,
-    the noise, plots, how it was found, what from, and its code in Python and C.
+    It has the law, its grade, its parameters with standard errors and correlations, its rivals,
+    the noise, plots, how it was found, the data, and its code in Python and C.
 
     Args:
         law: from `discover`.
@@ -43,11 +43,11 @@ def write_report(
         _formula(law),
         f'<p class="trust{"" if law.grade.claimed else " no"}">{escape(law.trust)}</p>',
         section("Doubts", listing(law.doubts)),
-        section("Coefficients", sections.coefficients(law)),
+        section("Parameters", sections.coefficients(law)),
         section("Groups", sections.groups(law)),
         section("Rivals", sections.rivals(law)),
-        section("How good it is", sections.evidence(law)),
-        section("How far it holds", sections.domain(law)),
+        section("Goodness of fit", sections.evidence(law)),
+        section("Range of validity", sections.domain(law)),
         section("Plots", sections.plots(law, rows)),
         section(
             "How it was found", listing(law.evidence.route, ordered=True), sections.entries(law)

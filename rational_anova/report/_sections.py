@@ -108,7 +108,7 @@ def coefficients(law: Law) -> str:
         rows.append((about, str(value), _number(row["stderr"], 2), interval))
     heads = ("", "value", "standard error", "95 % interval")
     if not rows:
-        return "<p>The law has no numbers that were fitted.</p>"
+        return "<p>The law has no fitted parameters.</p>"
     about = f"As they stand in {law.target} = {short(law.template)}."
     return table(heads, rows) + f'<p class="soft">{escape(about)}</p>' + _correlation(law)
 
@@ -121,7 +121,7 @@ def _correlation(law: Law) -> str:
         (str(name), *(f"{found.iloc[i, j]:.2f}" if j <= i else "" for j in range(len(found))))
         for i, name in enumerate(found.index)
     ]
-    return "<h3>Correlation of their errors</h3>" + table(("", *map(str, found.columns)), rows)
+    return "<h3>Correlation of the parameters</h3>" + table(("", *map(str, found.columns)), rows)
 
 
 def groups(law: Law) -> str:
@@ -130,7 +130,7 @@ def groups(law: Law) -> str:
     if about is None or not about.own:
         return ""
     told = f"They share {', '.join(about.shared)}. " if about.shared else ""
-    told += "Own numbers are drawn towards their mean." if about.shrunk else ""
+    told += "Parameters of the groups are shrunk towards their mean." if about.shrunk else ""
     note = f'<p class="soft">{escape(told.strip())}</p>' if told else ""
     return table((about.column, *about.own), group_rows(law)) + note
 
@@ -141,12 +141,12 @@ def evidence(law: Law) -> str:
     told = noise(law)
     rows = [("Noise", f"{told[0].upper()}{told[1:]}"), *_weights(law), *_errors(law)]
     rows += [("Rows", f"{about.rows:,}"), ("Operations in the formula", str(law.complexity))]
-    rows += [("Formulas weighed", f"{about.candidates:,}")] if about.candidates else []
+    rows += [("Formulas compared", f"{about.candidates:,}")] if about.candidates else []
     rows += [("Time", f"{about.seconds:.1f} s")] if about.seconds else []
     note = ""
     if not relative(law):
-        note = f"Errors are root mean squares, as a share of the spread of {law.target} "
-        note = f'<p class="soft">{escape(note)}(standard deviation {_number(about.spread, 4)}).</p>'
+        note = f"Errors are root mean squares, relative to the standard deviation of {law.target} "
+        note = f'<p class="soft">{escape(note)}({_number(about.spread, 4)}).</p>'
     stopped = "<p>The search stopped at its time limit.</p>" if about.stopped else ""
     return table(("", ""), rows) + note + stopped
 
@@ -156,15 +156,15 @@ def _weights(law: Law) -> list[tuple[str, str]]:
     models = sorted(law.noise.compared.items(), key=lambda item: -item[1])
     if len(models) < 2:
         return []
-    return [("Models of noise by weight", ", ".join(f"{m} {share(w)}" for m, w in models))]
+    return [("Noise models by weight", ", ".join(f"{m} {share(w)}" for m, w in models))]
 
 
 def _errors(law: Law) -> list[tuple[str, str]]:
     """Errors by rows: shares of the spread, or ratios where the noise grows with the value."""
     about = law.evidence
     known = [
-        ("Error on rows that the search has not seen", about.held_out),
-        ("Error outside: fitted to the inner part, asked for the outer", about.extrapolation),
+        ("Error on held-out rows", about.held_out),
+        ("Extrapolation error: fitted to the inner half, tested on the outer", about.extrapolation),
     ]
     if relative(law):
         usual = about.error or math.nan
@@ -172,8 +172,8 @@ def _errors(law: Law) -> list[tuple[str, str]]:
         return [
             (name, f"{ratio:.2g} times that of the fit") for name, ratio in told if ratio == ratio
         ]
-    known = [("Error on the rows of the fit", about.error), *known]
-    known += [("What any smooth function reaches on these data", about.surrogate)]
+    known = [("Error of the fit", about.error), *known]
+    known += [("Error of a smooth nonparametric function", about.surrogate)]
     return [(name, _error(v)) for name, v in known if v is not None and v == v]
 
 
@@ -186,12 +186,12 @@ def domain(law: Law) -> str:
     ranges = table(("input", "from", "to"), rows) if rows else ""
     domain = law.domain
     if domain.certified:
-        told = "It is proven that the law has a finite value everywhere in this range of the data"
+        told = "The law is proven to be finite everywhere in this range of the data"
         more = f", and {domain.widest:.3g} times as wide" if domain.widest > 1.01 else ""
         return ranges + f"<p>{told}{more}.</p>"
     return (
         ranges
-        + "<p>It is not proven that the law has a value everywhere in this range:</p>"
+        + "<p>The law is not proven to be defined everywhere in this range:</p>"
         + listing(str(reason) for reason in domain.reasons)
     )
 
@@ -212,7 +212,7 @@ def rivals(law: Law) -> str:
     found = [r for r in law.rivals if r.own or r.weight >= _LEAST][:_MOST]
     if len(found) < 2:
         return ""
-    heads = ["weight", "name", "fitted numbers", "error", "formula"]
+    heads = ["weight", "name", "fitted parameters", "error", "formula"]
     rows = [
         [
             share(r.weight) + (" (this law)" if r.own else ""),
@@ -244,8 +244,8 @@ def entries(law: Law) -> str:
         )
         for entry in sorted(law.pareto, key=lambda e: (e.complexity, e.error))
     ]
-    heads = ("operations", "fitted numbers", "error in the search", "formula")
-    return f"<h3>The best formula of each length</h3>{table(heads, rows, numeric=4)}"
+    heads = ("operations", "fitted parameters", "error in the search", "formula")
+    return f"<h3>The best formula of each complexity</h3>{table(heads, rows, numeric=4)}"
 
 
 def provenance(law: Law) -> str:

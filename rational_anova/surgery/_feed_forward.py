@@ -76,12 +76,13 @@ def replace_feed_forward_(
     inputs: Inputs | None = None,
     **options: Any,
 ) -> SurgeryReport:
-    """Put `RANFFN` (or `RANFFNPlus`, with a topology) in the place of feed-forward layers.
+    """Replace feed-forward layers by `RANFFN` (or `RANFFNPlus`, with a topology).
 
-    Only of layers that are a module of their own and compute fc2(act(fc1(x))), which is checked by
-    values: CLIP, GPT-2, ViT and DeiT of transformers 5, timm's `Mlp`, a sequence of two linear
-    maps with an activation between. Their linear weights are kept exactly, the activation becomes
-    the base of the units, and so the model computes what it did. For others there is
+    Only layers that are a module of their own and compute fc2(act(fc1(x))), which is checked
+    numerically: CLIP, GPT-2, ViT and DeiT of transformers 5, timm's `Mlp`, a sequence of two linear
+    maps with an activation between. Their linear weights are kept exactly, the units start fitted
+    to the activation, and so the model computes what it did, to 1e-4 (with `gate="auto"`, for ReLU
+    and in half precision: to rounding). For others there is
     `replace_activations_`.
 
     Args:
@@ -161,6 +162,10 @@ def _built(
             f"bias={given['bias']} cannot be chosen: the maps of {place.path} have {has}"
         )
     common = {"base": base, "bias": bias is not None, **given}
+    # No quotient comes near a kink, nor near anything with coefficients in half precision: there
+    # the unit starts as its base.
+    if base == "relu" or weight.dtype.itemsize < 4:
+        common.setdefault("gate", "auto")
     common |= {"device": weight.device, "dtype": weight.dtype}
     plus = topology is not None
     new = RANFFNPlus(*sizes, topology, **common) if plus else RANFFN(*sizes, **common)

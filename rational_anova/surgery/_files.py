@@ -114,7 +114,7 @@ M = TypeVar("M", bound=nn.Module)
 
 
 def reapply_(model: nn.Module, plan: Mapping[str, Any]) -> SurgeryReport:
-    """Do a recorded surgery again, on a model as it was before.
+    """Repeat a recorded conversion on an unconverted model.
 
     The units start at their bases; `model.load_state_dict` then brings what they have learned.
 
@@ -205,9 +205,9 @@ def _concrete(cls: Any, folder: str | os.PathLike[str]) -> Any:
             f"{cls.__name__} has no model for a {type(config).__name__}; pass its class ({named})"
         )
     found = choices[type(config)]
-    several = found if isinstance(found, tuple) else (found,)
-    named = [each for each in several if each.__name__ in (config.architectures or ())]
-    return (named or list(several))[0]
+    several = list(found) if isinstance(found, tuple) else [found]
+    saved = [each for each in several if each.__name__ in (config.architectures or ())]
+    return (saved or several)[0]
 
 
 def _swaps(model: nn.Module, entries: list[dict[str, Any]], source: object) -> list[Swap]:

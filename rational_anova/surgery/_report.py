@@ -141,7 +141,7 @@ class Change:
 
 
 class SurgeryReport:
-    """The record of a surgery.
+    """The record of a conversion.
 
     Attributes:
         changes: one for each place.
@@ -164,7 +164,7 @@ class SurgeryReport:
         self.changes = [_change(swap) for swap in swaps]
 
     def undo(self) -> None:
-        """Give the model back what was there before; what the units have learned is lost."""
+        """Restore the original activations; what the units have learned is lost."""
         if self._undone:
             raise RuntimeError("this surgery was undone before")
         moved = [swap.name for swap in self._swaps if not swap.stands]

@@ -218,13 +218,15 @@ class _Columns:
             else:
                 ends = frozenset((int(np.nanargmin(values)), int(np.nanargmax(values))))
                 alike = before[ends]  # copies have their ends in the same rows
-                for first, others in alike.items():
-                    if found := _affine(values, others):
-                        reason, relation = f"copy of {first}", _relation(found, first)
-                        break
-                else:
+                first = next((f for f, other in alike.items() if _affine(values, other)), None)
+                if first is None:
                     alike[name] = values
                     continue
+                if _counts(alike[first]) and not _counts(values):  # the number of the row goes
+                    alike[name], name, first, values = values, first, name, alike.pop(first)
+                found = _affine(values, alike[first])
+                relation = _relation(found, first) if found else f"a copy of {first}"
+                reason = f"copy of {first}"
             self.leave_out(name, reason, f"{name} was left out: it is {relation} in every row.")
 
     def leave_out_rows(self, outcome: Array, target: str, measured: Measurement) -> Array:
@@ -316,8 +318,13 @@ def _counts_rows(values: Array, name: str) -> bool:
         if _ROW_NAMES.fullmatch(name.strip()):
             return bool(np.all(np.diff(values) > 0))  # perhaps of a part of the rows
         if _MAYBE_ROW_NAMES.fullmatch(name.strip()):
-            return bool(values[0] in (0, 1) and np.all(np.diff(values) == 1))
+            return _counts(values)
     return False
+
+
+def _counts(values: Array) -> bool:
+    """Tell whether a column counts the rows, 1, 2, 3, ..., whatever its name."""
+    return bool(values[0] in (0, 1) and np.all(np.diff(values) == 1))
 
 
 def _is_constant(values: Array) -> bool:

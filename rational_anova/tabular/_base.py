@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from joblib import effective_n_jobs
+from scipy.optimize import minimize_scalar
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import (
@@ -24,14 +25,14 @@ from .._core.callbacks import Callback, ProgressBar, checked, stages
 from .._core.types import Array
 from ..tables import LARGEST, as_pandas, check_unique, default_names, from_tensor
 from ._files import SaveMixin
-from ._fitting import choose_mixture, fit_mixture, judge_of
+from ._fitting import Scale, choose_mixture, fit_mixture, judge_of
 from .deep import Deep, deepen
 from .edit import EditMixin
 from .explain import ExplainMixin, Measured, measure
 from .export import ExportMixin
 from .fit import Options, Problem
 from .model import Additive, Feature, Rows, identify, purify, read, workers
-from .monotone import Proof, as_signs, proofs
+from .monotone import Proof, as_signs, position, proofs
 
 DEPTHS = ("shallow", "deep")
 # Whole weights of a larger mean are amounts (people, money), not how often a row was seen.
@@ -91,7 +92,7 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
 
     def _fitted(
         self, features: list[Feature], problem: Problem, options: Options, seed: int,
-        scale: float = 1.0, shift: float = 0.0,
+        scale: Scale = 1.0, shift: Scale = 0.0,
     ) -> None:  # fmt: skip
         """Fit the effects, and the deep part where asked for; problem.y is on the fitted scale."""
         signs = as_signs(self.monotone, features)
@@ -105,11 +106,14 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
         pure = purify(model, rows, problem.weight, seed)
         judge = judge_of(problem, scale, shift)
         self.model_ = identify(pure, rows, problem.weight, judge, signs)
+        f = (self.model_.decision(problem.rows) - shift) / scale
+        self.deviance_explained_ = explained(problem, f)
         self.deep_ = None
         if self.depth == "deep":
             count = None if self.n_jobs is None else effective_n_jobs(self.n_jobs)
             with threadpool_limits(count, "openmp"):  # torch's
-                self.deep_ = deepen(self.model_, problem, mixture, seed, scale, shift)
+                shallow = self.model_
+                self.deep_ = deepen(shallow, problem, mixture, seed, float(scale), float(shift))
         self.measured_ = measure(self.model_, rows, problem.weight)
         self.monotone_ = proofs(self.model_, signs)
         self.edits_ = []
@@ -149,7 +153,13 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
                     f"pairs must be 'auto', a number, or a list of pairs of inputs, got {pairs!r}"
                 )
             most = 60 if pairs == "auto" else check.integer(pairs, "pairs", 0)
-        forbidden = {_pair(p, names, "forbid") for p in self.forbid}
+        forbidden: set[tuple[int, int]] = set()
+        for one in self.forbid:
+            if isinstance(one, str | int | np.integer):  # an input that takes part in no pair
+                alone = position(one, list(names), "forbid")
+                forbidden |= {p for p in _all_pairs(len(features)) if alone in p}
+            else:
+                forbidden.add(_pair(one, names, "forbid"))
         signs = as_signs(self.monotone, features)
         for pair in allowed or ():
             if signs.keys() & set(pair):
@@ -200,6 +210,20 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(1 << 31))
+
+
+def explained(problem: Problem, f: Array) -> float:
+    """Return the share of the loss of the best constant that decisions save, from their rows."""
+    loss, y, weight = problem.loss, problem.y, problem.weight
+    start = loss.start(y, weight)
+
+    def constant(c: float) -> float:
+        return loss.mean(y, np.tile(start + c, (len(y), 1)), weight)
+
+    best = min(
+        constant(0.0), float(minimize_scalar(constant, bounds=(-2, 2), method="bounded").fun)
+    )
+    return 1 - loss.mean(y, f, weight) / best if best > 0 else 0.0
 
 
 def _check_names(names: Sequence[Any]) -> None:

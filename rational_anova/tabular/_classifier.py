@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,20 +30,22 @@ class RANClassifier(ClassifierMixin, RANEstimator):
     their probabilities are the softmax. The options are those of `RANRegressor`, but for the link.
 
     Args:
-        depth: `shallow`: effects only. `deep`: and networks of rational units for what they leave
-            over; `variance_explained_` is the share that the effects keep.
-        pairs: `auto`, a number at most, or the pairs that may be used, as names or positions.
-        forbid: pairs that may not be used.
+        depth: `shallow`: effects only. `deep`: also networks of rational units for the residuals;
+            `variance_explained_` is the share of the variance that the effects explain.
+        pairs: `auto`, a maximum number, or the pairs that may be used, as names or positions.
+        forbid: pairs that may not be used; a name alone excludes an input from all pairs.
         monotone: +1 or -1 for inputs in which the log odds of `classes_[1]` must not fall or rise
-            (two classes); such inputs take part in no pair, and `monotone_` has the proofs.
-        refinements: steps that move the heads, at most.
+            (two classes); such inputs are not used in pairs, and `monotone_` has the proofs.
+        refinements: maximum number of steps that optimise the heads (basis functions).
+        class_weight: factors of the rows' weights by class, `balanced` for the same weight of all
+            classes, None for none. Probabilities are then those of a table so weighted.
         special_values: numbers that are codes (-9 for "no record"), each with an effect of its own,
-            as gaps have: `auto` finds them, numbers hold for all columns, a dict from columns to
-            numbers for some; None for none.
+            as missing values have: `auto` finds them, numbers hold everywhere, a dict for columns;
+            None for none.
         random_state: seed of the halves on which pairs are judged, and of the posterior's draws.
-        n_jobs: threads; None means all processors. The effects do not depend on it, to the bit.
-        time_limit: seconds after which no further stage is begun, and only what a model needs is
-            done; None for no limit.
+        n_jobs: threads; None means all processors. Results do not depend on it, bit by bit.
+        time_limit: seconds after which no further stage is started, and the model is completed;
+            None for no limit.
         verbose: show the stages; for more see `callbacks` of `fit`.
 
     Example:
@@ -61,9 +63,10 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         *,
         depth: str = "shallow",
         pairs: str | int | Sequence[tuple[Any, Any]] = "auto",
-        forbid: Sequence[tuple[Any, Any]] = (),
+        forbid: Sequence[Any] = (),
         monotone: dict[Any, int] | None = None,
         refinements: int = 2,
+        class_weight: dict[Any, float] | str | None = None,
         special_values: Any = "auto",
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
@@ -75,6 +78,7 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         self.forbid = forbid
         self.monotone = monotone
         self.refinements = refinements
+        self.class_weight = class_weight
         self.special_values = special_values
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -105,11 +109,12 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         if y is None:
             raise ValueError("this estimator requires y to be passed, but the target y is None")
         frame = self._frame(X, reset=True)
-        y = _labels(y)
-        _no_gaps(y)
+        y = labels_of(y)
+        no_gaps(y)
         check_classification_targets(y)
         check_consistent_length(frame, y)
         weight = self._weight(sample_weight, frame)
+        weight = weight * class_weights(self.class_weight, y, weight)
         self.classes_, codes = np.unique(y[weight > 0], return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -124,7 +129,7 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         seed = self._seed()
         targets = np.zeros((len(y), len(self.classes_)))
         targets[np.flatnonzero(weight > 0), codes] = 1
-        loss: Loss = Softmax()
+        loss: Loss = Softmax(len(self.classes_))
         if len(self.classes_) == 2:
             targets, loss = targets[:, 1:], Logistic()
         features = learn_features(frame, targets, weight, self.special_values)
@@ -155,7 +160,37 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         return self.classes_[best]
 
 
-def _labels(y: Any) -> Array:
+def class_weights(class_weight: Any, y: Array, weight: Array) -> Array:
+    """Return the factor of each row's weight that its class asks for; their mean stays one."""
+    if class_weight is None:
+        return np.ones(len(y))
+    used = weight > 0
+    classes = np.unique(y[used])
+    if isinstance(class_weight, Mapping):
+        unknown = [one for one in class_weight if one not in classes.tolist()]
+        if unknown:
+            raise ValueError(
+                f"class_weight names {unknown[0]!r}, which is no class of y; they are "
+                f"{classes.tolist()}"
+            )
+        bad = {k: v for k, v in class_weight.items() if not (np.isfinite(v) and v > 0)}
+        if bad:
+            raise ValueError(f"class_weight must have positive numbers, got {bad}")
+    elif class_weight != "balanced":
+        raise ValueError(
+            f"class_weight must be 'balanced', a dict of classes and numbers, or None, got "
+            f"{class_weight!r}"
+        )
+    factor = np.ones(len(y))
+    own = class_weight
+    if class_weight == "balanced":
+        own = {one: 1 / weight[used & (y == one)].sum() for one in classes.tolist()}
+    for one, times in own.items():
+        factor[y == one] = times
+    return np.asarray(factor * weight.sum() / (weight @ factor))
+
+
+def labels_of(y: Any) -> Array:
     """Return one class for each row; they must be text, or numbers or booleans."""
     try:
         found = np.asarray(from_tensor(y))
@@ -181,7 +216,8 @@ def _labels(y: Any) -> Array:
     return found
 
 
-def _no_gaps(y: Array) -> None:
+def no_gaps(y: Array) -> None:
+    """Raise if a row has no class."""
     gaps = ~np.isfinite(y) if y.dtype.kind == "f" else pd.isna(y)
     if gaps.any():
         row = int(np.flatnonzero(gaps)[0])

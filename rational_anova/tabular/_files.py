@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core import records
 from .._core.codec import register
+from ._intervals import Noise
 from .deep import Deep
 from .explain import Measured, Observed
 from .fit import Link
@@ -27,8 +28,8 @@ def _random_state(known: dict[str, Any]) -> np.random.RandomState:
 
 
 for _record in (
-    Additive, Codes, Constant, Feature, Heads, Levels, Link, Measured, Missing, Observed, Part,
-    Proof, Term,
+    Additive, Codes, Constant, Feature, Heads, Levels, Link, Measured, Missing, Noise, Observed,
+    Part, Proof, Term,
 ):  # fmt: skip
     register(_record)
 register(Deep, Deep.to_arrays, Deep.from_arrays)

@@ -60,19 +60,23 @@ def problem_of(
     return Problem(Rows(values, coded), y, weight, loss, fold % 2)
 
 
-def judge_of(problem: Problem, scale: float = 1.0, shift: float = 0.0) -> Judge:
+Scale = float | Array  # of all outputs, or one for each
+
+
+def judge_of(problem: Problem, scale: Scale = 1.0, shift: Scale = 0.0) -> Judge:
     """Return twice the mean loss of decisions at some rows, in units of f squared or log odds."""
+    unit = float(np.mean(np.square(scale)))
 
     def judge(f: Array, some: slice) -> float:
         y, weight = problem.y[some], problem.weight[some]
-        return scale**2 * problem.loss.mean(y, (f - shift) / scale, weight)
+        return unit * problem.loss.mean(y, (f - shift) / scale, weight)
 
     return judge
 
 
 def fit_additive(
     features: list[Feature], problem: Problem, options: Options, seed: int,
-    scale: float = 1.0, shift: float = 0.0, signs: dict[int, int] | None = None,
+    scale: Scale = 1.0, shift: Scale = 0.0, signs: dict[int, int] | None = None,
 ) -> Additive:  # fmt: skip
     """Return the model that the recipe finds, monotone in the inputs that have a sign."""
     fit = run_recipe(problem, features, options, seed)
@@ -95,7 +99,7 @@ def run_recipe(problem: Problem, features: list[Feature], options: Options, seed
     return replace(fit, edf_heads=found.edf_heads, history=[*found.history, line])
 
 
-def additive(fit: Fit, features: list[Feature], scale: float, shift: float, seed: int) -> Additive:
+def additive(fit: Fit, features: list[Feature], scale: Scale, shift: Scale, seed: int) -> Additive:
     """Return the model that a fit found, for the target `shift + scale * t` of a fitted t."""
     design = fit.design
     random = np.random.default_rng(seed)
@@ -105,10 +109,13 @@ def additive(fit: Fit, features: list[Feature], scale: float, shift: float, seed
         away = solve_triangular(solution.factor, normal, lower=True, trans=1, check_finite=False)
         theta.append(solution.theta)
         drawn.append(solution.theta[:, None] + away * np.sqrt(solution.noise))
-    unit = scale / design.scale
-    numerators = np.stack(theta, 1) * unit[:, None]
-    draws = np.stack(drawn, 1) * unit[:, None, None]
-    if len(theta) > 1:  # only differences between classes matter: an effect's classes add up to 0
+    scale = np.broadcast_to(scale, len(theta))
+    unit = scale / design.scale[:, None]
+    numerators = np.stack(theta, 1) * unit
+    draws = np.stack(drawn, 1) * unit[:, :, None]
+    if (
+        fit.loss.sums_to_zero
+    ):  # only differences between classes matter: an effect's classes add up to 0
         numerators = numerators - numerators.mean(1, keepdims=True)
         draws = draws - draws.mean(1, keepdims=True)
     group = groups(fit.terms)
@@ -120,11 +127,19 @@ def additive(fit: Fit, features: list[Feature], scale: float, shift: float, seed
         features,
         shift + numerators[0] - design.mean[1:] @ numerators[1:],
         parts,
-        shift + draws[0] - np.tensordot(design.mean[1:], draws[1:], (0, 0)),
-        fit.noise * scale**2 if len(fit.solutions) == 1 else 1.0,
+        np.reshape(shift, (-1, 1)) + draws[0] - np.tensordot(design.mean[1:], draws[1:], (0, 0)),
+        _noise(fit, scale),
         float(sum(s.edf.sum() for s in fit.solutions)),
         fit.history,
     )
+
+
+def _noise(fit: Fit, scale: Array) -> float | Array:
+    """Return the variance of the targets about f, one for each output where they differ."""
+    if fit.loss.fixed_noise is not None:
+        return fit.loss.fixed_noise
+    each = np.array([s.noise for s in fit.solutions]) * scale**2
+    return float(each[0]) if len(each) == 1 else each
 
 
 ROWS = 6000  # that links are tried on
@@ -190,7 +205,7 @@ def choose_mixture(
     shares that fit held-out rows best. In a larger table of many inputs, penalties that are shared
     and penalties that are not have one half each.
     """
-    rows = problem.count
+    rows = problem.telling
     alone: Mixture = [(1.0, options)]
     if rows >= SMALL:
         if rows > CROWDED * len(features):
@@ -198,10 +213,10 @@ def choose_mixture(
         return [(0.5, replace(options, pool=pool)) for pool in (1.0, 0.0)]
     part = folds(problem.rows.values, FOLDS, seed + 1)
     held = [part == k for k in range(FOLDS)]
-    if rows < 40 or not all(k.any() and _fair(problem, ~k) for k in held):
+    if rows < 40 or not all(k.any() and problem.loss.varied(problem.y[~k]) for k in held):
         return alone
     sizes = _sizes(options, RICH * len(features) <= rows < FEW)
-    decisions = np.zeros((len(sizes), *problem.y.shape))
+    decisions = np.zeros((len(sizes), len(problem.y), problem.outputs))
     for k in held:
         train, test = problem.part(~k), problem.part(k)
         for found, size in zip(decisions, sizes, strict=True):
@@ -213,7 +228,7 @@ def choose_mixture(
 
 def fit_mixture(
     mixture: Mixture, features: list[Feature], problem: Problem, seed: int,
-    scale: float = 1.0, shift: float = 0.0, signs: dict[int, int] | None = None,
+    scale: Scale = 1.0, shift: Scale = 0.0, signs: dict[int, int] | None = None,
 ) -> Additive:  # fmt: skip
     """Return the sum of all models of a mixture, each fitted to all rows: one model again."""
     models = [
@@ -227,7 +242,7 @@ def fit_mixture(
     # would cancel.
     wide = 1 / np.sqrt(np.square(shares).sum())
     total = Sum()
-    intercept = np.zeros((problem.y.shape[1], 1 + models[0].intercept_draws.shape[1]))
+    intercept = np.zeros((problem.outputs, 1 + models[0].intercept_draws.shape[1]))
     for share, model in zip(shares, models, strict=True):
         for part in model.parts:
             total.add(part.term, share * _widened(with_draws(part), wide))
@@ -237,7 +252,7 @@ def fit_mixture(
         intercept[:, 0],
         total.parts(),
         intercept[:, 1:],
-        float(np.dot(shares, [m.noise for m in models])),
+        sum(share * m.noise for share, m in zip(shares, models, strict=True)),
         float(np.dot(shares, [m.edf for m in models])),
         [line for model in models for line in model.history],
     )
@@ -276,8 +291,3 @@ def _widened(numerators: Array, wide: float) -> Array:
     """Return numerators and draws, with the draws further from the numerators."""
     middle = numerators[..., :1]
     return np.asarray(np.concatenate([middle, middle + wide * (numerators[..., 1:] - middle)], -1))
-
-
-def _fair(problem: Problem, rows: Array) -> bool:
-    """Return whether all outputs still vary on some rows: a class may be missing there."""
-    return bool((problem.y[rows].max(0) > problem.y[rows].min(0)).all())

@@ -7,20 +7,33 @@ from dataclasses import replace
 from typing import Any, Literal, overload
 
 import numpy as np
-import pandas as pd
-from scipy.stats import norm
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.metrics import d2_pinball_score, r2_score
+from sklearn.utils.validation import check_consistent_length
 
 from .._core import checks as check
 from .._core.callbacks import Callback
 from .._core.types import Array
-from ..tables import NotNumbers, check_range, from_tensor, numbers
 from ._base import RANEstimator, Report
 from ._fitting import choose_link, learn_features, problem_of
+from ._intervals import Noise, conformal, predictive
+from ._targets import (
+    FAMILIES,
+    check_targets,
+    family_of,
+    in_units,
+    levels_of,
+    link_of,
+    names_of,
+    numbers_of,
+    offset_of,
+    without_offset,
+)
+from ._tuning import huber_problem, quantile_problem, tuned
 from .deep import effects_only
-from .fit import FORWARD, Link, Squared, standard
+from .fit import Link, Options, Problem, Squared, standard, uncrossed
 from .fit import check as check_link
+from .model import lifted
 
 
 class RANRegressor(RegressorMixin, RANEstimator):
@@ -31,21 +44,29 @@ class RANRegressor(RegressorMixin, RANEstimator):
     explain of the residual on other rows.
 
     Args:
-        depth: `shallow`: effects only. `deep`: and networks of rational units for what they leave
-            over; `variance_explained_` is the share that the effects keep.
-        pairs: `auto`, a number at most, or the pairs that may be used, as names or positions.
-        forbid: pairs that may not be used.
+        depth: `shallow`: effects only. `deep`: also networks of rational units for the residuals;
+            `variance_explained_` is the share of the variance that the effects explain.
+        pairs: `auto`, a maximum number, or the pairs that may be used, as names or positions.
+        forbid: pairs that may not be used; a name alone excludes an input from all pairs.
         monotone: +1 or -1 for inputs (by name or position) in which f must not fall or rise; such
-            inputs take part in no pair, and `monotone_` has the proofs.
-        link: `auto`, `identity`, `log` or `sqrt`: the scale of the target on which effects add up.
-        refinements: steps that move the heads, at most.
+            inputs are not used in pairs, and `monotone_` has the proofs.
+        loss: `squared`; `huber` (far targets count less) and `quantile`; `poisson` and
+            `negative_binomial` for counts, `gamma` for positive amounts, `tweedie` for amounts
+            with zeros, `binomial` for shares from 0 to 1. Targets of several columns take
+            `squared`.
+        link: `auto`, `identity`, `log`, `sqrt` or `logit`: the scale on which effects add up. With
+            squared errors the target itself is taken to that scale; with `poisson` and its kin, of
+            which `auto` means `log` (`logit` for `binomial`), the mean is.
+        power: of `tweedie`, from 1 to 2; None estimates it, by profile likelihood.
+        quantiles: levels for `quantile`; their curves do not cross.
+        refinements: maximum number of steps that optimise the heads (basis functions).
         special_values: numbers that are codes (-9 for "no record"), each with an effect of its own,
-            as gaps have: `auto` finds them, numbers hold for all columns, a dict from columns to
-            numbers for some; None for none.
+            as missing values have: `auto` finds them, numbers hold everywhere, a dict for columns;
+            None for none.
         random_state: seed of the halves on which pairs are judged, and of the posterior's draws.
-        n_jobs: threads; None means all processors. The effects do not depend on it, to the bit.
-        time_limit: seconds after which no further stage is begun, and only what a model needs is
-            done; None for no limit.
+        n_jobs: threads; None means all processors. Results do not depend on it, bit by bit.
+        time_limit: seconds after which no further stage is started, and the model is completed;
+            None for no limit.
         verbose: show the stages; for more see `callbacks` of `fit`.
 
     Example:
@@ -57,14 +78,19 @@ class RANRegressor(RegressorMixin, RANEstimator):
         1.0
     """
 
+    noise_model_: Noise | None
+
     def __init__(
         self,
         *,
         depth: str = "shallow",
         pairs: str | int | Sequence[tuple[Any, Any]] = "auto",
-        forbid: Sequence[tuple[Any, Any]] = (),
+        forbid: Sequence[Any] = (),
         monotone: dict[Any, int] | None = None,
+        loss: str = "squared",
         link: str = "auto",
+        power: float | None = None,
+        quantiles: float | Sequence[float] = (0.5,),
         refinements: int = 2,
         special_values: Any = "auto",
         random_state: int | np.random.RandomState | None = 0,
@@ -76,7 +102,10 @@ class RANRegressor(RegressorMixin, RANEstimator):
         self.pairs = pairs
         self.forbid = forbid
         self.monotone = monotone
+        self.loss = loss
         self.link = link
+        self.power = power
+        self.quantiles = quantiles
         self.refinements = refinements
         self.special_values = special_values
         self.random_state = random_state
@@ -84,87 +113,239 @@ class RANRegressor(RegressorMixin, RANEstimator):
         self.time_limit = time_limit
         self.verbose = verbose
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self.loss == "squared"
+        tags.target_tags.positive_only = self.loss in FAMILIES
+        return tags
+
     def fit(
         self,
         X: Any,
         y: Any,
         sample_weight: Any = None,
         *,
+        offset: Any = None,
+        exposure: Any = None,
         callbacks: Sequence[Callback] | None = None,
     ) -> RANRegressor:
         """Fit the effects to a table X and targets y; returns self.
 
         Args:
             X: the table.
-            y: numbers.
+            y: numbers; several columns are several targets.
             sample_weight: small whole numbers count as repeats of a row; others are relative.
+            offset: a number for each row that is added to f, on the scale of the link.
+            exposure: a positive number for each row that multiplies the mean, as years do for
+                counts of claims: the effects are then those of a rate. It needs a log link.
             callbacks: functions that are called with a `training.Progress` as each stage begins;
                 after one has returned True only what a model needs is done.
         """
         with self._whole(), self._watched(callbacks) as report:
-            return self._learn(X, y, sample_weight, report)
+            return self._learn(X, y, sample_weight, offset, exposure, report)
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any, report: Report | None) -> RANRegressor:
-        check.choice(self.link, ("auto", *FORWARD), "link")
+    def _learn(
+        self, X: Any, y: Any, sample_weight: Any, offset: Any, exposure: Any,
+        report: Report | None,
+    ) -> RANRegressor:  # fmt: skip
+        name = link_of(self.loss, self.link)
         if y is None:
             raise ValueError("this estimator requires y to be passed, but the target y is None")
         frame = self._frame(X, reset=True)
         self.target_name_ = str(getattr(y, "name", None) or "target")
-        y = _targets(y)
+        given, y = y, numbers_of(y)
         check_consistent_length(frame, y)
+        if self.loss == "squared" and name == "auto" and (offset is not None or y.ndim == 2):
+            name = "identity"
         weight = self._weight(sample_weight, frame)
+        self._check(y[weight > 0], name)
+        check_targets(y, self.loss, self.power)
+        known = offset_of(offset, exposure, len(y), name)
+        self.output_names_ = self._names(given, y)
+        # Categories of many levels are known by their mean target, for one unit of exposure.
+        grown = 1.0 if known is None or name != "log" else np.exp(known)
+        rate = without_offset(y, known, name) if y.ndim == 1 else y
+        often = weight * grown / np.mean(grown)
         seed = self._seed()
-        column = standard(y, weight)[0]
-        features = learn_features(frame, column, weight, self.special_values)
+        column = _standardised(rate, often)[0]
+        features = learn_features(frame, column, often, self.special_values)
         options = self._options(features, report)
-        problem = problem_of(features, frame, column, weight, Squared(), seed)
+        problem = problem_of(features, frame, column, often, Squared(), seed)
         used = weight > 0
-        y, weight = y[used], weight[used]
-        if self.link != "auto":
-            check_link(self.link, y)
-        name = self.link
+        problem = replace(problem, weight=weight[used])
+        rate, y = rate[used], y[used]
+        known = None if known is None else known[used]
+        if self.loss in FAMILIES:
+            self._fit_family(features, problem, options, seed, y, known, name)
+        else:
+            self._fit_distance(features, problem, options, seed, rate, name)
+        return self
+
+    def _fit_family(
+        self, features: Any, problem: Problem, options: Options, seed: int, y: Array,
+        offset: Array | None, name: str,
+    ) -> None:  # fmt: skip
+        """Fit a generalised linear model's loss."""
+        loss = family_of(self.loss, name, self.power)
+        own = in_units(loss, name, y, offset, problem.weight)
+        problem = replace(problem, y=own.y, loss=own.loss)
+        problem = replace(problem, loss=tuned(problem, features, options, seed))
+        self._fitted(features, problem, options, seed, own.scale, own.shift)
+        self.loss_numbers_ = problem.loss.numbers()
+        f = self.model_.decision(problem.rows)[:, 0]
+        if name == "log":  # means add up to the targets, whatever was mixed and shared
+            grown = np.exp(f + (0.0 if offset is None else offset))
+            lift = float(np.log((problem.weight @ y) / (problem.weight @ grown)))
+            self.model_, f = lifted(self.model_, lift), f + lift
+        low, high = (1e-3 * own.scale, 1e300) if name == "identity" else (-np.inf, np.inf)
+        self.link_ = Link(name, low, high, 1.0).within(f)
+        mean = self.link_.mean(f, 0.0 if offset is None else offset)
+        self.noise_model_ = Noise.of(self.loss, problem.loss, y, mean, problem.weight, self.model_)
+
+    def _fit_distance(
+        self, features: Any, problem: Problem, options: Options, seed: int, y: Array, name: str
+    ) -> None:
+        """Fit a loss of the distance between the target and f."""
         if name == "auto":
             name = choose_link(problem, features, y, seed)
         link = Link(name)
-        column, scale, mean = standard(link.forward(y), weight)
-        problem = replace(problem, y=column)
+        column, scale, mean = _standardised(link.forward(y), problem.weight)
+        problem = replace(problem, y=column, loss=Squared(column.shape[1]))
+        if self.loss == "huber":
+            problem = huber_problem(problem, features, options, seed)
+        elif self.loss == "quantile":
+            levels = levels_of(self.quantiles)
+            problem = quantile_problem(problem, features, levels, options, seed)
         self._fitted(features, problem, options, seed, scale, mean)
+        self.loss_numbers_ = problem.loss.numbers()
         f = self.model_.decision(problem.rows)
         if self.deep_ is not None:  # decisions on rows that its networks did not see
             f = f if self.deep_.held_ is None else self.deep_.held_
             self.deep_ = replace(self.deep_, held_=None)
-        self.link_ = link.smeared(f[:, 0], y, weight)
-        return self
+        self.noise_model_ = None
+        if self.loss == "quantile":
+            self.link_ = Link(name, smear=1.0).within(link.forward(y))
+        else:
+            self.link_ = link.smeared(f[:, 0], y, problem.weight) if y.ndim == 1 else link
+
+    def _check(self, y: Array, name: str) -> None:
+        """Raise where options do not go together."""
+        if name != "auto" and self.loss not in FAMILIES:
+            check_link(name, y)
+        if self.loss == "quantile":
+            levels_of(self.quantiles)
+        family_of(self.loss if self.loss in FAMILIES else "poisson", "log", self.power)
+        several = y.ndim == 2 or (self.loss == "quantile" and len(levels_of(self.quantiles)) > 1)
+        if y.ndim == 2 and (self.loss != "squared" or name not in ("auto", "identity")):
+            raise ValueError(
+                f"a target of {y.shape[1]} columns takes loss='squared' and link='identity', got "
+                f"loss={self.loss!r}, link={self.link!r}; fit one model for each column"
+            )
+        if several and self.monotone:
+            raise ValueError("monotone needs one output; fit one model for each of them")
+        if self.depth == "deep" and (self.loss != "squared" or several):
+            raise ValueError(
+                f"depth='deep' is for loss='squared' with one target, got loss={self.loss!r}; use "
+                "depth='shallow'"
+            )
+
+    def _names(self, given: Any, y: Array) -> tuple[str, ...]:
+        """Return the name of each output; none where there is one."""
+        if y.ndim == 2:
+            return names_of(given, y.shape[1])
+        if self.loss == "quantile" and len(levels_of(self.quantiles)) > 1:
+            return tuple(f"{level:g}" for level in levels_of(self.quantiles))
+        return ()
 
     def predict_link(self, X: Any) -> Array:
-        """Return the sum of all effects, on the scale of the link."""
-        rows = self._rows(X)
-        return self._decision(rows)[:, 0]
+        """Return the sum of all effects, on the scale of the link; no offset is in it."""
+        f = self._decision(self._rows(X))
+        return f[:, 0] if f.shape[1] == 1 else f
 
     @overload
-    def predict(self, X: Any, return_std: Literal[False] = False) -> Array: ...
+    def predict(
+        self, X: Any, return_std: Literal[False] = False, *, offset: Any = ..., exposure: Any = ...
+    ) -> Array: ...
 
     @overload
-    def predict(self, X: Any, return_std: Literal[True]) -> tuple[Array, Array]: ...
+    def predict(
+        self, X: Any, return_std: Literal[True], *, offset: Any = ..., exposure: Any = ...
+    ) -> tuple[Array, Array]: ...
 
-    def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
+    def predict(
+        self, X: Any, return_std: bool = False, *, offset: Any = None, exposure: Any = None
+    ) -> Array | tuple[Array, Array]:
         """Return the mean of the target at rows; with its posterior's standard deviation on demand.
 
         The standard deviation is that of the mean, of the effects alone; `noise_` is the variance
         of targets about it, on the link's scale.
+
+        Args:
+            X: a table.
+            return_std: whether to return standard deviations, too.
+            offset: as in `fit`; none for zero.
+            exposure: as in `fit`; none for one unit.
+
+        Returns:
+            (rows,), or (rows, outputs) with several targets or quantiles.
         """
         if return_std:
             effects_only(self, "return_std=True")
         rows = self._rows(X)
-        f = self._decision(rows)[:, 0]
+        f, known = self._decision(rows), self._known(offset, exposure, len(rows))
+        mean = self._means(f, known)
         if not return_std:
-            return self.link_.mean(f)
-        spread = self.model_.spread(rows)[:, 0]
-        return self.link_.mean(f), np.abs(self.link_.slope(f)) * spread
+            return mean
+        spread = np.abs(self.link_.slope(f, known)) * self.model_.spread(rows)
+        return mean, spread[:, 0] if f.shape[1] == 1 else spread
+
+    def _known(self, offset: Any, exposure: Any, rows: int) -> Array | float:
+        known = offset_of(offset, exposure, rows, self.link_.name)
+        return 0.0 if known is None else known[:, None]
+
+    def _means(self, f: Array, known: Array | float) -> Array:
+        mean = self.link_.mean(f, known)
+        if f.shape[1] == 1:
+            return np.asarray(mean[:, 0])
+        return uncrossed(mean, levels_of(self.quantiles)) if self.loss == "quantile" else mean
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, **known: Any) -> float:
+        """Return the share of the deviance that is explained: R2 for squared errors.
+
+        For quantiles it is that of the pinball loss, the mean over the levels; for `huber` R2.
+
+        Args:
+            X: a table.
+            y: its target.
+            sample_weight: of the rows.
+            **known: offset or exposure, as in `predict`; the constant that the model is compared
+                with then has them, too.
+        """
+        if self.loss in ("squared", "huber"):
+            return float(super().score(X, y, sample_weight)) if not known else float(
+                r2_score(numbers_of(y), self.predict(X, **known), sample_weight=sample_weight)
+            )  # fmt: skip
+        y = numbers_of(y)
+        check_targets(y, self.loss, self.power)
+        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
+        if self.loss == "quantile":
+            levels = levels_of(self.quantiles)
+            found = self.predict(X, **known).reshape(len(y), -1)
+            each = [
+                d2_pinball_score(y, found[:, k], sample_weight=weight, alpha=level)
+                for k, level in enumerate(levels)
+            ]
+            return float(np.mean(each))
+        assert self.noise_model_ is not None
+        rows = self._known(known.get("offset"), known.get("exposure"), len(y))
+        return self.noise_model_.explained(
+            y, self.predict(X, **known), weight, self.link_, np.ravel(rows)
+        )
 
     def predict_interval(
-        self, X: Any, level: float = 0.95, calibration: tuple[Any, Any] | None = None
-    ) -> tuple[Array, Array]:
+        self, X: Any, level: float = 0.95, calibration: tuple[Any, Any] | None = None,
+        *, offset: Any = None, exposure: Any = None,
+    ) -> tuple[Array, Array]:  # fmt: skip
         """Return the ends of intervals for new observations.
 
         Args:
@@ -172,8 +353,13 @@ class RANRegressor(RegressorMixin, RANEstimator):
             level: share of new observations that are to lie inside, between 0 and 1.
             calibration: (X, y) of rows that the model was not fitted to. Intervals then hold at
                 least the level on average over all such rows and new ones of the same source,
-                whatever the noise (split conformal prediction). None: by the posterior and noise
-                that is normal, of one size, on the scale of the link.
+                whatever the noise (split conformal prediction). A third entry is their offset,
+                on the scale of the link. None: by the posterior and the noise that the loss
+                means: normal and of one size for `squared`, on the scale of the link;
+                that of the family for counts, `gamma` and `binomial`; `quantile` needs the levels
+                that end the interval among its `quantiles`.
+            offset: as in `predict`.
+            exposure: as in `predict`.
 
         Example:
             >>> X = np.linspace(0, 1, 90)[:, None]
@@ -186,52 +372,77 @@ class RANRegressor(RegressorMixin, RANEstimator):
         level = check.real(level, "level")
         if not 0 < level < 1:
             raise ValueError(f"level must be between 0 and 1, got {level}")
-        f, scale = self._scales(X)
-        away = float(norm.ppf((1 + level) / 2))
-        if calibration is not None:
-            table, y = calibration
-            y = _targets(y)
-            check_consistent_length(table, y)
-            count = len(y)
-            rank = int(np.ceil((count + 1) * level))
-            if rank > count:
-                least = int(np.ceil(level / (1 - level)))
-                raise ValueError(
-                    f"calibration has {count} rows; level={level} takes {least} rows or more"
-                )
-            check_link(self.link_.name, y)
-            middle, wide = self._scales(table)
-            scores = np.abs(self.link_.forward(y) - middle) / wide
-            away = float(np.sort(scores)[rank - 1])
-        ends = f - away * scale, f + away * scale
-        if self.link_.name == "log":
-            return np.exp(np.minimum(ends[0], 700)), np.exp(np.minimum(ends[1], 700))
-        if self.link_.name == "sqrt":
-            return np.maximum(ends[0], 0) ** 2, np.maximum(ends[1], 0) ** 2
-        return ends
-
-    def _scales(self, X: Any) -> tuple[Array, Array]:
-        """Return the decision and the standard deviation of a new target, on the link's scale."""
+        if self.loss == "quantile":
+            return self._between(X, level, calibration, offset, exposure)
+        if self.loss == "huber" and calibration is None:
+            raise ValueError(
+                "loss='huber' says nothing of the noise's tails: pass calibration=(X, y), rows "
+                "that the model was not fitted to"
+            )
         rows = self._rows(X)
-        spread = self.model_.spread(rows)[:, 0]
-        return self._decision(rows)[:, 0], np.sqrt(spread**2 + max(self.noise_, 1e-300))
+        known = self._known(offset, exposure, len(rows))
+        if calibration is None:
+            return self._ends(rows, known, level)
+        if self.model_.outputs > 1:
+            raise ValueError(
+                f"calibration is for one target, and the model predicts {self.model_.outputs}"
+            )
+        table, y = calibration[:2]
+        y = numbers_of(y)
+        check_consistent_length(table, y)
+        at = self._rows(table)
+        their = self._known(calibration[2] if len(calibration) > 2 else None, None, len(y))
+        return conformal(self, (rows, known), (at, their), y, level)
+
+    def _ends(self, rows: Any, known: Array | float, level: float) -> tuple[Array, Array]:
+        f, spread = self._decision(rows), self.model_.spread(rows)
+        if self.noise_model_ is not None:
+            mean, slope = self.link_.mean(f, known), self.link_.slope(f, known)
+            low, high = self.noise_model_.ends(mean[:, 0], (slope * spread)[:, 0], level)
+            return low, high
+        low, high = predictive(f + known, np.sqrt(spread**2 + self.noise_), level, self.link_)
+        return (low[:, 0], high[:, 0]) if f.shape[1] == 1 else (low, high)
+
+    def _between(
+        self, X: Any, level: float, calibration: Any, offset: Any, exposure: Any
+    ) -> tuple[Array, Array]:
+        """Return the quantiles that end an interval."""
+        levels = levels_of(self.quantiles)
+        places = [
+            next((k for k, one in enumerate(levels) if abs(one - end) < 1e-9), None)
+            for end in ((1 - level) / 2, (1 + level) / 2)
+        ]
+        if None in places or calibration is not None:
+            raise ValueError(
+                f"loss='quantile' with quantiles={levels} has no interval of level={level}"
+                f"{'' if calibration is None else ' with calibration'}; fit it with quantiles="
+                f"({(1 - level) / 2:g}, {(1 + level) / 2:g}), or take another loss"
+            )
+        found = self.predict(X, offset=offset, exposure=exposure)
+        return found[:, places[0]], found[:, places[1]]
 
     @property
-    def noise_(self) -> float:
-        """Variance of the targets about the effects, on the link's scale."""
+    def _explained(self) -> str:  # type: ignore[override]
+        own = {"squared": "variance", "huber": "Huber loss", "quantile": "pinball loss"}
+        return own.get(self.loss, "deviance")
+
+    @property
+    def noise_(self) -> float | Array:
+        """Variance of the targets about the effects, on the link's scale; one for each target."""
         return self.model_.noise
 
+    @property
+    def dispersion_(self) -> float:
+        """Variance of the targets over that which the mean has in a family, by Pearson's sum."""
+        if self.noise_model_ is None:
+            raise AttributeError(f"loss={self.loss!r} has no dispersion; noise_ is its variance")
+        return self.noise_model_.dispersion
 
-def _targets(y: Any) -> Array:
-    column = pd.Series(column_or_1d(np.asarray(from_tensor(y)), warn=True))
-    try:
-        y = numbers(column, "the target")
-    except NotNumbers as error:
-        raise ValueError(f"{error}, or take RANClassifier for classes") from None
-    if not np.isfinite(y).all():
-        row = int(np.flatnonzero(~np.isfinite(y))[0])
-        raise ValueError(
-            f"Input y contains NaN or infinity (row {row} is {y[row]}); drop rows without a target"
-        )
-    check_range(y, "the target")
-    return y
+
+def _standardised(y: Array, weight: Array) -> tuple[Array, Any, Any]:
+    """Return `standard` of each column of a target."""
+    if y.ndim == 1:
+        return standard(y, weight)
+    found = [standard(column, weight) for column in y.T]
+    columns, scales, means = zip(*found, strict=True)
+    return np.concatenate(columns, 1), np.array(scales), np.array(means)

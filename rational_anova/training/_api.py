@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 
 from .._core import checks as check
 from .._core.callbacks import Callback, checked
@@ -19,7 +21,7 @@ from ._losses import Loss, resolve_loss
 from ._path import PenaltyPath, follow
 from ._restarts import Sweep, best_of, combinations, in_this_process, trial
 from ._select import METHODS, Choice, choose_pairs
-from ._settings import Settings
+from ._settings import Metric, Settings
 from .data import (
     Data,
     Rows,
@@ -41,8 +43,8 @@ def fit(
     data: Data,
     *,
     validation: float | Data | None = None,
-    loss: str | Loss = "auto",
-    optimizer: str = "auto",
+    loss: str | Loss | Callable[[Tensor, Tensor], Tensor] = "auto",
+    optimizer: str | Optimizer = "auto",
     epochs: int | None = None,
     batch_size: int | None = None,
     learning_rate: float | None = None,
@@ -50,10 +52,11 @@ def fit(
     denominator_rate: float = 1.0,
     gate_rate: float = 1.0,
     denominator_decay: float | None = None,
-    schedule: str = "constant",
+    schedule: str | LRScheduler = "constant",
     warmup: float = 0.0,
     clip: float | None = None,
     accumulate: int = 1,
+    average: float = 0.0,
     penalty: float = 0.0,
     penalized: str = "all",
     topology: str | None = None,
@@ -69,26 +72,32 @@ def fit(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 30.0,
     resume: bool = True,
+    metrics: Mapping[str, Metric] | None = None,
     callbacks: Sequence[Callback] | None = None,
     progress: bool | Console = False,
 ) -> History:
-    """Train a model in place, and return the record of it.
+    """Train a model in place, and return its history.
 
-    With validation rows the model is left at its best epoch on them, without at its last; under a
-    penalty always at its last, since that is where the dropped terms are zero.
+    With validation rows the model is set to its best epoch on them, otherwise to its last; under a
+    penalty always to its last, where the dropped terms are zero.
 
     Args:
-        model: any `nn.Module` from real inputs (rows, ...) to (rows, outputs).
+        model: any `nn.Module` from inputs (rows, ...) to (rows, outputs), or to a record with such
+            `logits`.
         data: (X, y) or (X, y, weight) of tensors, NumPy arrays, pandas tables or lists; a Dataset
-            or DataLoader; or a dictionary with `train_input`, `train_label`, and perhaps
-            `test_input`, `test_label`, whose loss is recorded and decides nothing.
+            or DataLoader, whose batches may be dictionaries of named inputs and `labels`; or a
+            dictionary with `train_input`, `train_label`, and perhaps `test_input`, `test_label`,
+            whose loss is recorded and decides nothing. X of whole numbers stays whole where the
+            model has an `nn.Embedding`.
         validation: a share of the rows to hold out, or data in any of these forms.
         loss: `mse`, `mae`, `huber` (or `training.huber(delta)`), `binary` (logits), `multiclass`
             (logits); `auto` takes `binary` for booleans with one output, `multiclass` for whole
-            numbers with several, else `mse`.
+            numbers with several, else `mse`. Or a function of outputs and targets, such as
+            `nn.CrossEntropyLoss()`, that returns one number, or one for each row.
         optimizer: `adam`, `adamw`, `lbfgs` (strong Wolfe, all rows), `lm` (Levenberg-Marquardt in
             float64, all rows; Gauss-Newton for other losses than squares). `auto` takes `lm` for
             small models on data in memory and `adam` otherwise; the record says which and why.
+            Or an optimiser of torch, built on this model's parameters.
         epochs: passes over the data; for `lbfgs` (20 iterations) and `lm` steps. By default some
             5,000 steps of Adam, 100 of `lbfgs`, 200 of `lm`.
         batch_size: rows in a batch of Adam; by default all up to 1,024 rows, else 256.
@@ -100,11 +109,14 @@ def fit(
         gate_rate: the gates' learning rate, as a multiple.
         denominator_decay: weight decay of the denominators, if it is to be another; under a
             penalty it is at least a thousandth of that unless given.
-        schedule: `constant` or `cosine`, for Adam.
+        schedule: `constant` or `cosine`, for Adam. Or a scheduler of torch for the optimiser that
+            is given: it goes on by one with each step.
         warmup: share of the steps over which Adam's rate rises from zero.
         clip: largest norm of the gradient, for Adam.
         accumulate: into how many parts each batch of Adam is cut, one after the other, whose
             gradients add up to that of the batch: less memory, the same steps.
+        average: share of the weights' running mean that is kept at each step of Adam (EMA); what is
+            validated, kept and left in the model is then the mean.
         penalty: group lasso on the terms of a RAN or the pairs of a DeepRAN (see `prune`).
         penalized: `all` terms, or the `pairs` alone.
         topology: choose the pairs of a RAN first, by `residual`, `gradient`, `learned`, `top-k`,
@@ -125,6 +137,8 @@ def fit(
         checkpoint: a file to save the run in and, if it is there, to go on from.
         checkpoint_every: seconds between two saves.
         resume: False starts anew and overwrites the file.
+        metrics: functions of outputs and targets by name, measured on the validation rows (without
+            them on the training rows) at each record.
         callbacks: functions that are called with a `training.Progress` after each epoch that the
             history records, of several processes on the first; one that returns True ends the fit,
             restarts included, and the best so far is kept.
@@ -153,6 +167,8 @@ def fit(
         warmup=warmup,
         clip=clip,
         accumulate=accumulate,
+        average=average,
+        metrics=metrics,
         penalty=penalty,
         penalized=penalized,
         patience=patience,
@@ -287,7 +303,7 @@ def select_topology(
     Args:
         model: a RAN; its units are those that `learned` and `top-k` train. It is not changed.
         data: in memory, as in `fit`.
-        method: `residual`: what products of two inputs explain of what main effects leave over.
+        method: `residual`: what products of two inputs explain of the residuals of main effects.
             `gradient`: mixed second derivatives of a small smooth network (the paper's C_ij).
             `learned`: many pairs under a rising group lasso, survivors kept. `top-k`: many pairs
             without one, the most varying kept. `correlation` and `random` as in `Topology`.

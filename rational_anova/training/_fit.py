@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 
 from . import _loop as checkpoints
 from ._history import History
@@ -44,6 +46,7 @@ from .data import (
     refuse_sharded,
     set_modes,
     split,
+    weighable,
 )
 from .optimizers import (
     LBFGS,
@@ -96,8 +99,9 @@ def run(model: nn.Module, data: Data, validation: Any, settings: Settings) -> Hi
 
 def _agree(model: nn.Module, settings: Settings, shared: Processes) -> None:
     """Give all processes the first one's numbers; raise if they fit another model or otherwise."""
-    own = ("checkpoint", "callbacks", "progress", "resume", "label", "loss")
+    own = ("checkpoint", "callbacks", "progress", "resume", "label", "loss", "metrics")
     said = {f.name: getattr(settings, f.name) for f in fields(settings) if f.name not in own}
+    said |= {"optimizer": settings.optimizer_name, "schedule": settings.schedule_name}
     shared.agree(repr(said), "what fit was asked for", "call it alike everywhere")
     shapes = [(n, tuple(p.shape), p.dtype, p.requires_grad) for n, p in model.named_parameters()]
     shared.agree(f"{model!r}{shapes}", "the model", "build the same one everywhere")
@@ -122,7 +126,7 @@ def _run(
     if held is None and is_share(validation):
         train, held = split(train, float(validation), settings.split_seed)
     with shared.together():
-        outputs = outputs_of(model, train)
+        outputs = outputs_of(model, train, anything=callable(settings.loss))
         loss = resolve_loss(settings.loss, next(iter(train.chunks(1))).y, outputs)
         name, reason = choose(settings, model, train, outputs)
         # Gauss-Newton curvature squares the condition of the problem: float32 would not do.
@@ -133,6 +137,7 @@ def _run(
             for source, what in ((train, ""), (held, "validation "), (test, "test "))
         ]
     assert ready[0] is not None
+    weighable(work, ready[0], loss)
     sources = (ready[0], ready[1], ready[2])
     learnable(sources[0])
     note_inputs(model, data)
@@ -189,10 +194,12 @@ def choose(settings: Settings, model: nn.Module, train: Source, outputs: int) ->
             f"a {unsteady}; use optimizer='adam'"
         )
     if settings.optimizer != "auto":
-        return settings.optimizer, "as asked"
+        return settings.optimizer_name, "as asked"
     if unsteady is not None:
         return "adam", f"chosen: the model has a {unsteady}"
     size, rows = Vector(model).size, len(train)
+    if callable(settings.loss):
+        return "adam", f"chosen: a loss without curvature, {size:,} parameters, {rows:,} rows"
     sizes = f"{size:,} parameters, {rows:,} rows"
     batches = settings.batch_size is not None or settings.accumulate != 1
     if batches or not isinstance(train, Rows):
@@ -314,7 +321,7 @@ def _plan(name: str, train: Source, settings: Settings) -> Plan:
     return Plan(
         epochs=epochs,
         batch_size=batch,
-        schedule=settings.schedule,
+        schedule=settings.schedule if isinstance(settings.schedule, str) else "constant",
         warmup=settings.warmup,
         patience=settings.patience,
         time_limit=settings.time_limit,
@@ -324,20 +331,24 @@ def _plan(name: str, train: Source, settings: Settings) -> Plan:
         checkpoint=path,
         interval=settings.checkpoint_every,
         callbacks=settings.watchers(),
+        metrics=settings.metrics or {},
         stage=f"{name}{settings.label}",
     )
 
 
 def _identity(settings: Settings, name: str, loss: Loss, plan: Plan) -> dict[str, Any]:
     """Return what two runs must share for one to go on from the other's checkpoint."""
-    kept = ("schedule", "warmup", "clip", "penalty", "penalized", "seed", "precision")
+    kept = ("warmup", "clip", "penalty", "penalized", "seed", "precision")
     identity = {key: getattr(settings, key) for key in kept} | settings.rates(name)
     identity = {
         key: float(value) if isinstance(value, numbers.Real) else value
         for key, value in identity.items()
     }
+    if settings.average:
+        identity["average"] = settings.average
+    identity |= {"schedule": settings.schedule_name}
     identity |= {"optimizer": name, "loss": loss.name, "batch_size": plan.batch_size}
-    if settings.schedule != "constant" or settings.warmup:
+    if settings.schedule == "cosine" or settings.warmup:
         identity["epochs"] = plan.epochs  # the rates of all steps depend on it
     return identity
 
@@ -371,13 +382,15 @@ def _stepper(
         model,
         loss,
         groups,
-        name=name,
+        name=settings.optimizer if isinstance(settings.optimizer, Optimizer) else name,
         clip=settings.clip,
         penalty=penalty,
         precision=precision,
         run=run,
         processes=train.processes,
         pieces=settings.accumulate,
+        scheduler=settings.schedule if isinstance(settings.schedule, LRScheduler) else None,
+        average=settings.average,
     )
 
 

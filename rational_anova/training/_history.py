@@ -31,6 +31,7 @@ class Record:
         test: mean over the test rows of a dictionary; nothing is chosen by it.
         rate: learning rate (for `lm` the damping).
         terms: how many terms are not zero, for a network that has terms.
+        metrics: those that `fit` was given, by name.
     """
 
     epoch: int
@@ -40,6 +41,7 @@ class Record:
     test: float | None = None
     rate: float = 0.0
     terms: int | None = None
+    metrics: dict[str, float] = field(default_factory=dict)
 
     def summary(self) -> str:
         """Return the numbers in one line."""
@@ -53,17 +55,17 @@ class Record:
 
 @dataclass
 class History:
-    """What a fit did.
+    """The history of a fit.
 
     Attributes:
         optimizer: the one that ran.
         reason: why it was chosen.
         loss: name of the loss.
-        records: one `Record` for each epoch that was looked at.
+        records: one `Record` for each evaluated epoch.
         best: the epoch whose parameters the model has now.
         stopped: why it ended: `finished`, `converged: ...`, `patience`, `time`, `callback`,
             `interrupted`.
-        events: what happened on the way, such as a return to an earlier state.
+        events: events during the fit, such as a return to an earlier state.
         training_loss: over all training rows, with the parameters the model has now.
         validation_loss: over the validation rows, likewise.
         covariance: of the parameters, after `lm` on squares or likelihoods.
@@ -98,9 +100,9 @@ class History:
         """Return the records as a table of pandas, one row for each."""
         import pandas
 
-        return pandas.DataFrame([asdict(record) for record in self.records]).dropna(
-            axis=1, how="all"
-        )
+        lines = [{**asdict(record), **record.metrics} for record in self.records]
+        table = pandas.DataFrame(lines).drop(columns="metrics", errors="ignore")
+        return table.dropna(axis=1, how="all")
 
     def __str__(self) -> str:
         parts = [f"{self.optimizer} ({self.reason}), {self.loss}", self._span()]
@@ -128,7 +130,7 @@ class History:
         return figure
 
     def summary(self) -> str:
-        """Return what was done, how it ended and the last record, in plain lines."""
+        """Return a summary: settings, how it ended, and the last record."""
         lines = [f"{self.optimizer} ({self.reason}), loss {self.loss}", self._span()]
         lines.append(f"training loss {self.training_loss:.6g}")
         if self.validation_loss is not None:
@@ -167,7 +169,10 @@ def _history(found: records.Found) -> History:
     return made(History, {**found.content, "records": lines, "runs": runs})
 
 
-records.register("history", History, lambda kept: f"{kept.to_json()}\n".encode(), _history)
+# Version 2 has `metrics` in its records.
+records.register(
+    "history", History, lambda kept: f"{kept.to_json()}\n".encode(), _history, version=2
+)
 
 
 @dataclass
@@ -247,6 +252,7 @@ records.register(
     Checkpoint,
     write=lambda kept: records.to_archive("checkpoint", vars(kept), "the checkpoint"),
     read=_checkpoint,
+    version=2,
 )
 
 

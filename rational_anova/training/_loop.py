@@ -9,7 +9,7 @@ import itertools
 import math
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,9 +22,9 @@ from .._core.callbacks import Callback, Progress, entered
 from ._history import Checkpoint, History, Position, Record
 from ._losses import Loss
 from ._terms import active_terms
-from .data import Batch, Diverged, Lost, Rows, Source, modes, prepare, set_modes
+from .data import Batch, Diverged, Lost, Rows, Source, dtype_of, modes, prepare, set_modes
 from .data import digest as rows_digest
-from .optimizers import evaluate
+from .optimizers import all_outputs, evaluate
 
 
 def fingerprint(
@@ -108,6 +108,9 @@ class Stepper(Protocol):
     def set_rate(self, factor: float) -> None:
         """Multiply the step length that was asked for."""
 
+    def exchange(self) -> None:
+        """Let the running mean of the weights and the weights change places."""
+
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint must hold."""
 
@@ -132,6 +135,7 @@ class Plan:
     interval: float
     callbacks: tuple[Callback, ...]
     stage: str  # what callbacks are told
+    metrics: Mapping[str, Callable[..., Any]]
 
 
 class Loop:
@@ -312,7 +316,10 @@ class Loop:
     @torch.no_grad()
     def _reference(self, batch: Any) -> float:
         """Return the loss of predicting zero: no good run comes to be far above it."""
-        zero = torch.zeros(len(batch.x), self.outputs, dtype=batch.x.dtype, device=batch.x.device)
+        if self.loss.own:
+            return 0.0  # then the loss at the start is what others are compared with
+        size, dtype = (len(batch.x), self.outputs), dtype_of(self.model)
+        zero = torch.zeros(size, dtype=dtype, device=batch.y.device)
         value = self.loss.mean(zero, batch.y, batch.weight, 1.0)
         total, mass = self.shared.totals(float(value), batch.mass)
         return total / mass
@@ -344,23 +351,28 @@ class Loop:
 
     def _record(self, mean: float, tell: Tell) -> None:
         self.model.eval()
+        self.stepper.exchange()
         # Statistics of norms are those of the first process, as in DDP.
         self.shared.spread([b for b in self.model.buffers() if b.is_floating_point()])
         scores = [
             None if source is None else evaluate(self.model, source, self.loss, self.outputs)
             for source in (self.validation, self.test)
         ]
+        measured = self._metrics()
+        better = scores[0] is not None and scores[0] < self.at.best_score
+        shown = _clone(self.model.state_dict()) if self.plan.keep_best and better else None
+        self.stepper.exchange()
         set_modes(self._modes)
         self.at.seconds = time.perf_counter() - self._started
         terms = active_terms(self.model)
         seconds, rate = self.at.seconds, self.stepper.rate
-        record = Record(self.at.epoch, seconds, mean, scores[0], scores[1], rate, terms)
+        record = Record(self.at.epoch, seconds, mean, scores[0], scores[1], rate, terms, measured)
         self.history.records.append(record)
         self.at.records = len(self.history.records)
         if record.validation is not None and record.validation < self.at.best_score:
             self.at.best, self.at.best_score = self.at.epoch, record.validation
             if self.plan.keep_best:
-                self.best = _clone(self.model.state_dict())
+                self.best = shown
         waited = self.at.epoch - self.at.best
         if self.plan.patience is not None and waited >= self.plan.patience:
             self.at.stopped = f"patience: {waited} epochs without a better validation loss"
@@ -379,7 +391,23 @@ class Loop:
             best=self.least,
             rate=record.rate,
             terms=record.terms,
+            metrics=record.metrics,
         )
+
+    def _metrics(self) -> dict[str, float]:
+        """Return the user's measures, of all validation rows, or else of all training rows."""
+        if not self.plan.metrics:
+            return {}
+        source = self.train if self.validation is None else self.validation
+        found = all_outputs(self.model, source, self.loss, self.outputs)
+        result = {}
+        for name, metric in self.plan.metrics.items():
+            value = metric(*found)
+            try:
+                result[name] = float(value)
+            except (TypeError, ValueError):
+                raise TypeError(f"metrics[{name!r}] must return a number, got {value!r}") from None
+        return result
 
     def _pause(self) -> None:
         """Save if it is time to, and stop if the time is up."""
@@ -438,6 +466,8 @@ class Loop:
         if self.best is not None:
             self.model.load_state_dict(self.best)
             self.history.best = self.at.best
+        else:
+            self.stepper.exchange()  # the mean is what is left
 
 
 def _score(record: Record) -> float:

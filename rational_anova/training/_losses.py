@@ -30,6 +30,7 @@ class Loss:
         root: R, (rows, outputs) if it is diagonal, else (rows, outputs, outputs).
         classes: whether targets are class numbers: `exclusive` (one of many), `binary`, or None.
         quadratic: whether the loss is a mean of squares, so that residuals have a variance.
+        own: whether it is a function of the user's, who sees outputs and targets as they are.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Loss:
     root: Callable[[Tensor, Tensor], Tensor]
     classes: str | None = None
     quadratic: bool = False
+    own: bool = False
 
     def __reduce__(self) -> tuple[object, ...]:
         # Functions without a name of their own cannot be pickled; this finds them again.
@@ -55,6 +57,32 @@ class Loss:
         if mass is not None:
             return (values if weight is None else values * weight).sum() / mass
         return values.mean() if weight is None else (values * weight).sum() / weight.sum()
+
+
+def own_loss(function: Callable[[Tensor, Tensor], Tensor]) -> Loss:
+    """Make a loss of any function of outputs and targets, such as `nn.CrossEntropyLoss()`.
+
+    It returns one number for each row; or one number, which counts as the mean over the rows.
+    """
+    name = getattr(function, "__name__", type(function).__name__)
+
+    def value(f: Tensor, y: Tensor) -> Tensor:
+        result = function(f, y)
+        if not isinstance(result, Tensor) or result.shape not in ((), (len(y),)):
+            shape = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
+            raise ValueError(
+                f"the loss {name} must return one number, or one for each of {len(y)} rows; it "
+                f"returns {shape}"
+            )
+        return result.expand(len(y)) if result.dim() == 0 else result
+
+    def unknown(f: Tensor, y: Tensor) -> Tensor:
+        raise ValueError(
+            f"lm needs slope and curvature of a loss, and {name} has none; use "
+            "optimizer='adam', or a training.Loss with both"
+        )
+
+    return Loss(name, value, unknown, unknown, own=True)
 
 
 def _named(name: str) -> Loss:
@@ -146,7 +174,7 @@ LOSSES: dict[str, Loss] = {
 }
 
 
-def resolve_loss(loss: str | Loss, targets: Tensor, outputs: int) -> Loss:
+def resolve_loss(loss: str | Loss | Callable[..., Tensor], targets: Tensor, outputs: int) -> Loss:
     """Return the loss that is meant; `auto` looks at the type of the targets.
 
     Booleans with one output mean `binary`, whole numbers with several outputs `multiclass`,
@@ -154,6 +182,8 @@ def resolve_loss(loss: str | Loss, targets: Tensor, outputs: int) -> Loss:
     """
     if isinstance(loss, Loss):
         return loss
+    if callable(loss):
+        return own_loss(loss)
     if check.choice(loss, ("auto", *LOSSES), "loss") != "auto":
         return LOSSES[loss]
     if targets.dtype == torch.bool and outputs == 1:
@@ -165,6 +195,8 @@ def resolve_loss(loss: str | Loss, targets: Tensor, outputs: int) -> Loss:
 
 def read_targets(y: Tensor, loss: Loss, outputs: int, dtype: torch.dtype, name: str) -> Tensor:
     """Return targets as the loss wants them, or say what is wrong with them."""
+    if loss.own:
+        return y.to(dtype) if y.is_floating_point() else y
     if loss.classes == "exclusive":
         return _read_classes(y, outputs, name)
     shaped = y.unsqueeze(-1) if y.dim() == 1 else y

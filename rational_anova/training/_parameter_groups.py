@@ -22,20 +22,23 @@ def parameter_groups(
     learning_rate: float,
     weight_decay: float = 0.0,
     *,
-    numerator_rate: float = 1.0,
-    denominator_rate: float = 1.0,
-    gate_rate: float = 1.0,
+    numerator_rate: float = 10.0,
+    denominator_rate: float = 10.0,
+    gate_rate: float = 10.0,
     numerator_decay: float = 0.0,
     denominator_decay: float = 0.0,
     vector_decay: float = 0.0,
     layer_decay: float = 1.0,
+    matrices: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return groups with rates of their own for numerators, denominators and gates.
+    """Return parameter groups with separate rates for numerators, denominators and gates.
 
     `fit` trains with these groups, and any optimiser of torch takes them. Each has its `role`:
     `weight`; `vector`, which are biases, norms and whatever else has one axis or none; and of
     rational units `numerator`, `denominator` and `gate`, the gates of blocks included. Gates do
-    not decay, vectors only if asked.
+    not decay, vectors only if asked. Coefficients of units are of order one where weights are
+    small, and learn ten times as fast; units need a `reach` then (those of `RANFFN` and
+    `replace_activations_` have one).
 
     Args:
         model: any, with units or without.
@@ -52,22 +55,25 @@ def parameter_groups(
             comes before the first block; 1 for equal rates. Blocks are modules of one kind in a
             list, with units or without; those of stages are counted on, those of an encoder and a
             decoder apart.
+        matrices: whether the weights of linear maps within blocks (of a model without blocks, but
+            the last) are a role of their own, `matrix`: what `torch.optim.Muon` is for. Embeddings,
+            heads, convolutions and all of the units are not among them.
 
     Example:
         >>> import torch
         >>> from rational_anova import replace_activations_
         >>> model = nn.Sequential(nn.Linear(8, 32), nn.GELU(), nn.Linear(32, 8))
         >>> _ = replace_activations_(model)
-        >>> groups = parameter_groups(model, 1e-3, weight_decay=0.05, gate_rate=10.0)
+        >>> groups = parameter_groups(model, 1e-3, weight_decay=0.05)
         >>> [(group["role"], group["lr"]) for group in groups]
-        [('weight', 0.001), ('vector', 0.001), ('numerator', 0.001), ('denominator', 0.001),
-         ('gate', 0.01)]
+        [('weight', 0.001), ('vector', 0.001), ('numerator', 0.01), ('denominator', 0.01)]
         >>> optimizer = torch.optim.AdamW(groups)
     """
     rate = check.nonnegative(learning_rate, "learning_rate")
     factor = check.nonnegative(layer_decay, "layer_decay")
     rates = {
         "weight": (1.0, check.nonnegative(weight_decay, "weight_decay")),
+        "matrix": (1.0, check.nonnegative(weight_decay, "weight_decay")),
         "vector": (1.0, check.nonnegative(vector_decay, "vector_decay")),
         "numerator": (
             check.nonnegative(numerator_rate, "numerator_rate"),
@@ -80,6 +86,8 @@ def parameter_groups(
         "gate": (check.nonnegative(gate_rate, "gate_rate"), 0.0),
     }
     role_of, below = roles(model), depths(model) if factor != 1 else {}
+    if matrices:
+        role_of |= dict.fromkeys(_matrices(model), "matrix")
     if factor != 1 and not below:
         raise ValueError(
             f"layer_decay={layer_decay} cannot be done: {type(model).__name__} has no blocks in an "
@@ -116,6 +124,16 @@ def roles(model: nn.Module) -> dict[str, str]:
         name: known.get(id(p)) or ("weight" if p.dim() > 1 else "vector")
         for name, p in model.named_parameters()
     }
+
+
+def _matrices(model: nn.Module) -> list[str]:
+    """Names of the weights of linear maps within blocks; without blocks, of all but the last."""
+    maps = [n for n, part in model.named_modules() if isinstance(part, nn.Linear)]
+    blocks = [name for tower in _towers(model).values() for name in tower]
+    inside = [name for name in maps if any(name.startswith(f"{block}.") for block in blocks)]
+    chosen = inside if blocks else maps[:-1]
+    owned = {name for name, _ in model.named_parameters()}  # a tied weight stands under one name
+    return [f"{name}.weight" for name in chosen if f"{name}.weight" in owned]
 
 
 def decays(model: nn.Module, groups: list[dict[str, Any]]) -> list[float]:

@@ -117,7 +117,7 @@ def _one(
     try:
         history = run(model, data, validation, settings)
     except Diverged as trouble:
-        history = History(settings.optimizer, "restart", "", stopped=f"diverged: {trouble}")
+        history = History(settings.optimizer_name, "restart", "", stopped=f"diverged: {trouble}")
         history.training_loss, history.seed = math.inf, settings.seed
     return model.state_dict(), history
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
+from torch import Tensor
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 
 from .._core import checks as check
 from .._core.callbacks import Callback, ProgressBar, checked
@@ -17,6 +20,8 @@ from .optimizers import PENALIZED
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+Metric: TypeAlias = Callable[[Tensor, Tensor], Any]  # of outputs and targets, a number
 
 OPTIMIZERS = ("auto", "adam", "adamw", "lbfgs", "lm")
 PRECISIONS = {"full": None, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -30,8 +35,8 @@ _SINKING = 1e-3
 class Settings:
     """The arguments of `fit` that one run needs."""
 
-    loss: str | Loss = "auto"
-    optimizer: str = "auto"
+    loss: str | Loss | Callable[..., Tensor] = "auto"
+    optimizer: str | Optimizer = "auto"
     epochs: int | None = None
     batch_size: int | None = None
     learning_rate: float | None = None
@@ -39,10 +44,12 @@ class Settings:
     denominator_rate: float = 1.0
     gate_rate: float = 1.0
     denominator_decay: float | None = None
-    schedule: str = "constant"
+    schedule: str | LRScheduler = "constant"
     warmup: float = 0.0
     clip: float | None = None
     accumulate: int = 1
+    average: float = 0.0
+    metrics: Mapping[str, Metric] | None = None
     penalty: float = 0.0
     penalized: str = "all"
     patience: int | None = None
@@ -67,8 +74,10 @@ class Settings:
         return cls(**{"split_seed": given.get("seed", 0), **given})
 
     def __post_init__(self) -> None:
-        check.choice(self.optimizer, OPTIMIZERS, "optimizer")
-        check.choice(self.schedule, ("constant", "cosine"), "schedule")
+        if not isinstance(self.optimizer, Optimizer):
+            check.choice(self.optimizer, OPTIMIZERS, "optimizer")
+        if not isinstance(self.schedule, LRScheduler):
+            check.choice(self.schedule, ("constant", "cosine"), "schedule")
         check.choice(self.penalized, PENALIZED, "penalized")
         check.choice(self.precision, PRECISIONS, "precision")
         check.choice(self.processes, WAYS, "processes")
@@ -93,8 +102,56 @@ class Settings:
         if self.warmup > 1:
             raise ValueError(f"warmup is a share of all steps, at most 1, got {self.warmup}")
 
+    @property
+    def optimizer_name(self) -> str:
+        """The optimiser in a word."""
+        given = self.optimizer
+        return type(given).__name__ if isinstance(given, Optimizer) else given
+
+    @property
+    def schedule_name(self) -> str:
+        """The schedule in a word."""
+        given = self.schedule
+        return type(given).__name__ if isinstance(given, LRScheduler) else given
+
+    def _refuse_objects(self) -> None:
+        """Raise for objects of torch that something else contradicts."""
+        ours = isinstance(self.optimizer, Optimizer)
+        if isinstance(self.optimizer, torch.optim.LBFGS):
+            raise ValueError("torch's LBFGS needs a closure; pass optimizer='lbfgs'")
+        if isinstance(self.schedule, LRScheduler):
+            if not ours or self.schedule.optimizer is not self.optimizer:
+                raise ValueError(
+                    "a scheduler object moves the rates of its own optimiser; pass that one as "
+                    "optimizer=, too"
+                )
+            if self.warmup:
+                raise ValueError("warmup belongs to schedule='constant' or 'cosine', not to a "
+                                 "scheduler object, which has its own")  # fmt: skip
+        rates = [n for n in ("learning_rate", "denominator_decay") if getattr(self, n) is not None]
+        rates += [n for n in ("weight_decay",) if getattr(self, n)]
+        rates += [n for n in ("denominator_rate", "gate_rate") if getattr(self, n) != 1]
+        if ours and rates:
+            raise ValueError(
+                f"an optimiser object has its rates and decays already, got {rates[0]} beside it; "
+                "build it with ra.parameter_groups"
+            )
+        if ours and self.penalty:
+            raise ValueError(
+                "penalty needs proximal steps in Adam's metric; use optimizer='adam' or 'adamw'"
+            )
+
     def _refuse(self) -> None:
         """Raise where an optimiser cannot do what is asked."""
+        self._refuse_objects()
+        if not 0 <= check.real(self.average, "average") < 1:
+            raise ValueError(
+                f"average is the share that is kept at each step, at least 0 and below 1, got "
+                f"{self.average}"
+            )
+        for name, metric in (self.metrics or {}).items():
+            if not callable(metric):
+                raise TypeError(f"metrics[{name!r}] must be a function of outputs and targets")
         if self.penalty and self.optimizer == "lbfgs":
             raise ValueError(
                 f"penalty={self.penalty:g} needs proximal steps, which lbfgs cannot take; "
@@ -105,23 +162,29 @@ class Settings:
                 f"{self.optimizer} works on all rows at once, got batch_size={self.batch_size}; "
                 "leave it out, or use optimizer='adam'"
             )
+        if self.optimizer in ("lm", "lbfgs") and self.average:
+            raise ValueError(
+                f"average={self.average} is for steps on batches, {self.optimizer} ends where the "
+                "loss is least; leave it out, or use optimizer='adam'"
+            )
         if self.optimizer in ("lm", "lbfgs") and self.accumulate != 1:
             raise ValueError(
                 f"{self.optimizer} goes through all rows in chunks anyway, got "
                 f"accumulate={self.accumulate}; leave it out, or use optimizer='adam'"
             )
 
-    def rates(self, optimizer: str) -> dict[str, float]:
+    def rates(self, optimizer: str) -> dict[str, Any]:
         """Return the rates and decays of an optimiser, as `parameter_groups` takes them."""
         own = self.weight_decay if self.denominator_decay is None else self.denominator_decay
         if self.denominator_decay is None and self.penalty:
             # p/d with a small p and a small d is cheaper: without this, softplus(q) would sink
             # towards zero without end.
             own = max(own, _SINKING * self.penalty)
-        rate = _RATES[optimizer] if self.learning_rate is None else self.learning_rate
+        rate = _RATES.get(optimizer, 0.0) if self.learning_rate is None else self.learning_rate
         return {
             "learning_rate": rate,
             "weight_decay": self.weight_decay,
+            "numerator_rate": 1.0,
             "denominator_rate": self.denominator_rate,
             "gate_rate": self.gate_rate,
             "numerator_decay": self.weight_decay,

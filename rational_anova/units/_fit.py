@@ -25,7 +25,7 @@ _RESOLUTION = 1e-7  # float32: below this, relative to the peak of f, the tail d
 
 @dataclass(frozen=True)
 class FitError:
-    """How far a fitted unit is from its target on a stated range, and how far just outside it.
+    """The error of a fitted unit on a stated range, and just outside it.
 
     Args:
         low: lower end of the range, on every axis.

@@ -24,7 +24,8 @@ class Rational1d(RationalUnit):
     r"""Gated rational functions of one variable, one for each feature (paper Eq. 4 and 6).
 
     r(x) = b(x) + gate * (p(x)/d(x) - b(x)), with p of degree m, q of degree n, and d made from q
-    by `denominator`. A unit has (m + 1) + n + 1 parameters, one more with `constant`.
+    by `denominator`. A unit has (m + 1) + n + 1 parameters, one more with `constant`. It starts as
+    its base, by default the identity: as the activation of a layer give it another, such as `gelu`.
 
     Args:
         features: size of the feature axis.
@@ -32,7 +33,7 @@ class Rational1d(RationalUnit):
         denominator: `softplus` (1 + softplus(q) + eps, the paper's), `squareplus`, `square`
             (1 + q^2), `abs` (1 + |q|), `sos` (1 + a sum of squares: positive and a polynomial) or
             `polynomial` (1 + q: exact for real poles, but positive only where the data keep it so).
-        base: what the unit is while its gate is shut: `identity`, `zero`, `gelu`, `gelu_tanh`,
+        base: the function of a unit with gate 0: `identity`, `zero`, `gelu`, `gelu_tanh`,
             `quick_gelu`, `silu`, `relu`, `tanh` (`mean` is the identity here).
         heads: number of quotients p/d that are added up in each unit.
         groups: number of units, each shared by features / groups neighbouring channels; None

@@ -32,7 +32,7 @@ def test_demo(tmp_path):
         "a           3.6",
         "van der Waals",
         "domain      proven",
-        "rows that it has not",
+        "on held-out rows",
     )
     assert all(part in result.output for part in words)
     pixels = image.imread(picture)
@@ -108,8 +108,8 @@ def test_installed_command():
         (FileNotFoundError("no file [x]"), 2, "error: no file [x]"),
         (ra.Diverged("the loss is nan"), 2, "error: the loss is nan"),
         (ValueError(), 2, "error: ValueError"),
-        (KeyError("x"), 1, "fault: KeyError: 'x'. This should not happen: please report it, with "
-                           "what `ran --debug ...` prints"),
+        (KeyError("x"), 1, "fault: KeyError: 'x'. This is an internal error: please report it with "
+                           "the output of `ran --debug ...`"),
         (KeyboardInterrupt(), 130, "interrupted: nothing more was written"),
     ],
 )  # fmt: skip

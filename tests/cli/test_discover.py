@@ -186,7 +186,7 @@ def test_units_in_headers(with_units, calls):
         result = run(with_units, *words)
         assert result.exit_code == 0, result.output
         assert "note: units: T in K, V in L/mol, P in bar." in result.output
-        assert "numbers of the law may have units of their own" in result.output
+        assert "parameters of the law may have units" in result.output
     first, second = calls
     assert first["names"] == second["names"] == ["T", "V"]
     assert (first["target"], first["positive"]) == ("P", ["T", "V"])

@@ -101,7 +101,7 @@ def test_what_fit_law_is_given(table, calls):
         (["a*strain"], "column 'strain' must be numbers: it is text"),
         (["a*S*s", "--sigma", "s"], "the formula has 's', which is given as an error or a group"),
         (["a*S +"], "cannot read the formula"),
-        (["a*S", "--bounds", "a=3"], "--bounds must be a name and its ends, as b2=0: or b2=:5 or b2=0:5, got 'a=3'"),
+        (["a*S", "--bounds", "a=3"], "--bounds must be a name and its bounds, as b2=0: or b2=:5 or b2=0:5, got 'a=3'"),
         (["a*S", "--bounds", "a=x:"], "got 'a=x:'"),
         (["a*S", "--fixed", "a"], "--fixed must be a name and a number, as b1=3, got 'a'"),
         (["a*S", "--shared", "a"], "--shared needs groups: give --by COLUMN"),

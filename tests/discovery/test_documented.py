@@ -21,14 +21,14 @@ STATED = [
     f"the F test gives a probability below {at.NOT_NOISE:.0e}".replace("e-0", "e-"),
     f"that F test gives a probability below {at.UNLIKELY:g}",
     f"more than {at.COMPARABLE:g} of its weight, or it has less than {at.MOST_OF_IT:g} of all",
-    f"with no more numbers comes within {at.ROWS_ALONE:g} of its score once the prior is left out",
-    f"more than {at.FEW_NUMBERS} fitted numbers and no name, or more than {at.FEW_NAMED_NUMBERS} and",
+    f"with no more parameters comes within {at.ROWS_ALONE:g} of its score once the prior is left out",
+    f"more than {at.FEW_NUMBERS} parameters and no name, or more than {at.FEW_NAMED_NUMBERS} and",
     f"In {_tests.RESAMPLES} trials a fifth of the rows",
     f"the rows scatter by more than {at.MISSTATED:g} times as much",
     f"alike by more than {at.NEIGHBOURS:g} standard deviations",
     f"gains more than {at.RESIDUAL_SHAPE:g} in score",
     f"probability below {at.UNLIKELY:g} by the F test",
-    f"probability below {at.ASTRAY:g}. Looked at only where the rest fixes its numbers to 30%",
+    f"probability below {at.ASTRAY:g}. Looked at only where the rest fixes its parameters to 30%",
     f"a score that is better by {_noise.EVIDENCE:g}",
     f"| {_noise._ROWS} rows or more",
     f"lie beyond {_fit._OUTLIER:g} robust standard deviations",
@@ -38,7 +38,7 @@ STATED = [
     f"a rare one (3) | {LEVELS[2]:g}, {LEVELS[3]:g} |",
     f"then as above | {_weigh.USERS_OWN:g} |",
     f"| {_weigh.MADE_UP:g}, and {_weigh.OPERATION:g} for each operation",
-    f"| each fitted number, of any | {_weigh.NUMBER:g}, and {_weigh.MANY:g} more for each beyond four |",
+    f"| each parameter, of any candidate | {_weigh.NUMBER:g}, and {_weigh.MANY:g} more for each beyond four |",
     f"no more than the last row has seen | {_weigh.ODD:g} |",
     f"(`called`), on a column of another name | {_weigh.ODD:g} |",
     f"fits to rounding ({at.EXACT:g} of the spread; {at.EXACT_LONG:g} with more than",
@@ -55,7 +55,7 @@ def test_fractions_that_the_docs_put_into_words():
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/guides/measurements.md", "docs/guides/discovery.md"]
+    "page", ["README.md", "docs/guides/measurements.md", "docs/concepts/discovery.md"]
 )
 def test_docs_state_how_many_laws_have_a_name(page):
     assert str(len(catalogue())) in (ROOT / page).read_text()

@@ -220,7 +220,7 @@ def test_the_outer_part_under_relative_noise(noise):
 def test_missing_the_outer_part_is_a_doubt():
     data = grouped(noise=0.1)
     power = group_candidate(found(Form.of("a*S**b", ["S"]), data))
-    astray = "Fitted to a part of the range, it misses the rest by more than its error."
+    astray = "Fitted to part of the range, it does not predict the rest within its errors."
     assert astray in graded_groups([power], data, np.inf).doubts
     right = group_candidate(found(MICHAELIS, data))
     assert graded_groups([right], data, np.inf).grade is Grade.ESTABLISHED

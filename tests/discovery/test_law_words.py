@@ -38,19 +38,19 @@ RIVALS = (
 def test_each_grade_states_its_claim():
     said = {grade: michaelis(grade=grade, rivals=RIVALS).trust for grade in Grade}
     assert said[Grade.ESTABLISHED].startswith(
-        "Established: v follows the Michaelis-Menten form, and no rival comes near it (60%"
+        "Established: v follows the Michaelis-Menten form; no rival is as probable (60%"
     )
     several = said[Grade.SEVERAL]
     assert several.startswith(
-        "One of several: the rows do not tell the Michaelis-Menten form from Hill"
+        "One of several: the data do not distinguish the Michaelis-Menten form from Hill"
     )
-    assert "with 30% of the weight, against 60% of its own, nor from 1 more." in several
+    assert "(weight 30%, against 60%), nor from 1 other." in several
     assert said[Grade.INTERPOLATION].startswith("Interpolation: ")
-    assert said[Grade.NOTHING].startswith("Nothing: 100 rows with this scatter do not rule out the")
+    assert said[Grade.NOTHING].startswith("Nothing: 100 rows with this noise are described as")
     alone = michaelis(grade="one of several", name="")
-    assert "this formula fits v, and is not established" in alone.trust
+    assert "this formula fits v, but is not established" in alone.trust
     unnamed = michaelis(grade="one of several", name="", rivals=RIVALS)
-    assert "the rows do not tell it from Hill" in unnamed.trust
+    assert "the data do not distinguish it from Hill" in unnamed.trust
     assert title(michaelis(grade="established")) == "Law of v: Michaelis-Menten"
     assert title(michaelis(grade="nothing")) == "No law of v"
     assert len({title(michaelis(grade=grade)) for grade in Grade}) == 4
@@ -58,7 +58,7 @@ def test_each_grade_states_its_claim():
 
 def test_doubts_follow_the_claim():
     text = michaelis(doubts=("the residuals have a shape", "A pole is near.")).trust
-    assert "The residuals have a shape. A pole is near. Of 100 rows" in text
+    assert "The residuals have a shape. A pole is near. Over 100 rows" in text
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_doubts_follow_the_claim():
         (Noise("Poisson", 1.8), "1.8 times as much as counts do"),
         (Noise("given", 1.1), "as their stated errors say"),
         (Noise("given", 3.0), "3 times as much as their stated errors say"),
-        (Noise(), "scatter by 0.05 mol/s about it, 1% of the spread of v, and a smooth function"),
+        (Noise(), "residual standard deviation is 0.05 mol/s, 1% of that of v, and a smooth"),
     ],
 )  # fmt: skip
 def test_noise_in_words(noise, words):
@@ -86,40 +86,40 @@ def test_one_figure_for_one_law():
         for other in ("60%", "62%", "rmse"):
             assert other not in text
     plain = michaelis()
-    assert "rmse 0.05, 1% of the spread" in plain.summary()
+    assert "rmse 0.05, 1% of the standard deviation" in plain.summary()
     assert "1.02" not in plain.summary()
 
 
 def test_beyond_the_data():
-    assert "predicts the outer part to 2 times its error." in michaelis().trust
+    assert "predicts the outer half with 2 times its error." in michaelis().trust
     text = michaelis(evidence=replace(FOUND, extrapolation=54.0)).trust
-    assert "misses the outer part by more than 1000 times its error: outside of the data" in text
+    assert "predicts the outer half with more than 1000 times its error: do not extrapolate" in text
     assert "to 54" not in text
-    assert "by 32 times its error" in michaelis(evidence=replace(FOUND, extrapolation=0.32)).trust
+    assert "with 32 times its error" in michaelis(evidence=replace(FOUND, extrapolation=0.32)).trust
     none = michaelis(evidence=replace(FOUND, extrapolation=math.inf)).trust
-    assert "has no value in some of the outer part" in none
+    assert "is undefined in part of the outer half" in none
     exact = replace(FOUND, error=1e-14, held_out=2e-14, extrapolation=3e-14)
     text = michaelis(evidence=exact).trust
     assert "fits all 100 rows to rounding error (1e-14)" in text
-    assert "it is as exact (2e-14)" in text
-    assert "predicts the outer part as exactly (3e-14)" in text
-    assert "misses" in michaelis(evidence=replace(exact, extrapolation=0.1)).trust
+    assert "it is equally exact (2e-14)" in text
+    assert "predicts the outer half as exactly (3e-14)" in text
+    assert "fails to predict" in michaelis(evidence=replace(exact, extrapolation=0.1)).trust
 
 
 def test_words_of_caution():
-    assert "So few rows" not in michaelis().trust
+    assert "so few rows" not in michaelis().trust
     few = michaelis(evidence=replace(FOUND, rows=12))
-    assert "so few rows cannot tell noise from" in few.trust
+    assert "with so few rows, noise cannot be distinguished from" in few.trust
     poor = michaelis(evidence=replace(FOUND, surrogate=0.001, stopped=True))
-    assert "gets to 0.1%, so that something may be missing" in poor.trust
+    assert "reaches 0.1%, so that a term may be missing" in poor.trust
     assert "ran out of time" in poor.trust
     vague = replace(
         michaelis(), parameters=(Parameter("vmax", 2.0, 0.1), Parameter("km", 0.1, 0.3))
     )
-    assert "The rows do not determine km, whose error is larger" in vague.trust
+    assert "The data do not determine km, whose standard error exceeds" in vague.trust
     spoilt = michaelis(outliers=(3, 17, 40))
-    assert "Rows 3, 17 and 40 were taken for outliers" in spoilt.trust
-    assert "Row 3 was taken for an outlier" in michaelis(outliers=(3,)).trust
+    assert "Rows 3, 17 and 40 were treated as outliers" in spoilt.trust
+    assert "Row 3 was treated as an outlier" in michaelis(outliers=(3,)).trust
     assert "7 and 4 more were" in michaelis(outliers=tuple(range(12))).trust
 
 

@@ -107,7 +107,7 @@ def test_all_of_it(tmp_path):
     for part in ("0.042712", "2e-05", "exact", "0.23\N{NO-BREAK SPACE}%", "280", "0.31\N{NO-BREAK SPACE}%",
                  "it depends on &lt;T&gt; &amp; V", "def law(", "double law(", "numbers the rows",
                  "T / K", "P by the law / bar", "P (adjusted) / bar", "operations in the formula", "2,311",
-                 "residual / noise", "Correlation of their errors", "LaTeX with errors", "3.5921(30)"):  # fmt: skip
+                 "residual / noise", "Correlation of the parameters", "LaTeX with errors", "3.5921(30)"):  # fmt: skip
         assert part in text, part
     assert tree.tags.count("figure") == 7
     plots = re.findall(r"<figure[^>]*><svg[^>]*>", text)
@@ -137,7 +137,7 @@ def test_without_data_and_without_a_law(tmp_path):
     Tree(text)
     assert "<title>No law of y, an interpolation</title>" in text
     assert 'class="trust no"' in text
-    assert "It is not proven" in text
+    assert "is not proven to be defined" in text
     assert "time limit" in text
     assert text.count("<figure") == 1
     assert "<h1>No law of y</h1>" in written(tmp_path, line("nothing"))
@@ -270,12 +270,12 @@ def test_on_a_phone(tmp_path, names):
 def test_front(tmp_path):
     law, X, y = van_der_waals()
     text = written(tmp_path, law, X, y)
-    assert "The best formula of each length" in text
-    assert "fitted numbers" in text
+    assert "The best formula of each complexity" in text
+    assert "fitted parameters" in text
     alone = replace(law, pareto=(Entry(law.formula, law.complexity, 0.0021, 2),))
     text = written(tmp_path, alone, X, y)
     assert "The best formula" not in text
-    assert "best of its length" not in text
+    assert "best of its complexity" not in text
     near = replace(law, pareto=(Entry(law.formula * 2, 4, 0.0025, 2), *alone.pareto))
     text = written(tmp_path, near, X, y)
     assert "0.0025" in text  # no powers of ten within a decade

@@ -11,7 +11,9 @@ from tests.surgery.models import D, Layer, Model
 
 def plan(**changes):
     """The plan of a surgery on one layer, with changes in its entry."""
-    made = json.loads(json.dumps(ra.replace_activations_(Model(Layer())).plan))
+    made = json.loads(
+        json.dumps(ra.replace_activations_(Model(Layer()), init="base", share="channel").plan)
+    )
     made["places"][0] |= changes
     return made
 

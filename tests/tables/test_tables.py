@@ -343,6 +343,13 @@ def test_constants_and_copies():
     assert "litre was left out: it is 1000*V in every row." in table.notes
 
 
+def test_of_two_copies_the_number_of_the_row_goes():
+    n = np.arange(1.0, 21)
+    table = prepare({"probe": n, "time": (n - 1) / 2}, np.exp(-n / 9), target="y")
+    assert table.names.columns == ("time",)
+    assert table.notes == ("probe was left out: it is 2*time + 1 in every row.",)
+
+
 def test_target_among_inputs():
     table = prepare(frame(again=P), "P")
     assert table.names.columns == ("T", "V")

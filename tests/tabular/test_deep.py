@@ -22,8 +22,8 @@ from rational_anova.tabular.deep._ensemble import (
     share,
     variance,
 )
+from rational_anova.tabular.fit import Logistic
 from rational_anova.tabular.fit._recipe import Options
-from rational_anova.tabular.fit._solve import Logistic
 from rational_anova.tabular.model._columns import read
 from rational_anova.tabular.model._terms import Rows
 

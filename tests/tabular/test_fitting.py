@@ -8,8 +8,8 @@ import pytest
 
 from rational_anova.tabular import RANClassifier, RANRegressor
 from rational_anova.tabular._fitting import choose_mixture, fit_mixture, learn_features, problem_of
+from rational_anova.tabular.fit import Squared
 from rational_anova.tabular.fit._recipe import Options
-from rational_anova.tabular.fit._solve import Squared
 from rational_anova.tabular.model._bases import Missing
 
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from rational_anova.tabular._fitting import additive, learn_features, problem_of
+from rational_anova.tabular.fit import Logistic, Softmax, Squared, solve
 from rational_anova.tabular.fit._recipe import Options, Recipe
-from rational_anova.tabular.fit._solve import Logistic, Softmax, Squared, solve
 from rational_anova.tabular.model._bases import Heads
 from rational_anova.tabular.model._terms import Rows
 from rational_anova.tabular.monotone._cone import Cone, nearest
@@ -378,7 +378,7 @@ def test_several_classes_and_pairs_are_refused(rng):
     frame = pd.DataFrame(X)
     y = np.eye(3)[rng.integers(0, 3, 300)]
     known = learn_features(frame, y, np.ones(300))
-    problem = problem_of(known, frame, y, np.ones(300), Softmax(), 0)
+    problem = problem_of(known, frame, y, np.ones(300), Softmax(3), 0)
     fit = Recipe(problem, known, Options(pairs=0, refinements=0)).run()
     with pytest.raises(ValueError, match="one output, got 3"):
         constrain(problem, fit, {0: 1})

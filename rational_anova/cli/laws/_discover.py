@@ -25,7 +25,7 @@ from ._options import (
     check_choices,
 )
 
-_ABSORB = "numbers of the law may have units of their own; --no-absorb-units forbids it."
+_ABSORB = "parameters of the law may have units; --no-absorb-units forbids it."
 
 
 def discover(
@@ -40,12 +40,15 @@ def discover(
     loss: Loss = "squares",
     noise_model: NoiseModel = "auto",
     noise: Annotated[
-        float | None, typer.Option(min=0, help="Relative error of the target, if it is known.")
+        float | None,
+        typer.Option(
+            min=0, help="Error of the target relative to its standard deviation, if known."
+        ),
     ] = None,
     units: UnitsOption = None,
     no_units: NoUnits = False,
     absorb_units: Annotated[
-        bool, typer.Option(help="Whether numbers of the law may have units of their own.")
+        bool, typer.Option(help="Whether parameters of the law may have units.")
     ] = True,
     form: Annotated[
         list[str] | None,
@@ -57,7 +60,9 @@ def discover(
     ] = None,
     template: Annotated[
         str | None,
-        typer.Option(metavar="FORMULA", help='What is known of the law, as "R*T/(V - b) - f(V)".'),
+        typer.Option(
+            metavar="FORMULA", help='A formula with an unknown function, as "R*T/(V - b) - f(V)".'
+        ),
     ] = None,
     constant: Constant = None,
     positive: Annotated[
@@ -67,13 +72,13 @@ def discover(
         list[str] | None, typer.Option(help="Columns that are angles, as theta.")
     ] = None,
     without: Annotated[
-        list[str] | None, typer.Option(help="Functions that the law may not have, as sin,exp.")
+        list[str] | None, typer.Option(help="Functions that the law must not contain, as sin,exp.")
     ] = None,
     function: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FORMULA",
-            help='A function of a column x that sums may have, as "erf(b*x)". Repeatable.',
+            help='A further function of a column x for sums, as "erf(b*x)". Repeatable.',
         ),
     ] = None,
     report: Report = None,
@@ -83,7 +88,7 @@ def discover(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Find the law in a table: a formula for one column in the others, with error bars.
+    """Find the law in a table: a formula for one column in the others, with standard errors.
 
     Ctrl-C ends the search: the best law so far is printed and written.
     """

@@ -31,7 +31,7 @@ def dynamics(
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column of subjects with numbers of their own."),
+        typer.Option(metavar="COLUMN", help="Column of subjects with parameters of their own."),
     ] = None,
     exclude: Exclude = None,
     where: Where = None,
@@ -39,24 +39,26 @@ def dynamics(
         bool, typer.Option("--second-order", help="The states are positions; find accelerations.")
     ] = False,
     discrete: Annotated[
-        bool, typer.Option("--discrete", help="Rows are steps of a map, not of a flow.")
+        bool, typer.Option("--discrete", help="Rows are steps of a map (discrete time).")
     ] = False,
     forced: Annotated[
-        bool, typer.Option("--forced", help="Right-hand sides may depend on time itself.")
+        bool, typer.Option("--forced", help="Right-hand sides may depend on time explicitly.")
     ] = False,
     known: Annotated[
         list[str] | None,
-        typer.Option(metavar="STATE=FORMULA", help='What is known, as "x=v". Repeatable.'),
+        typer.Option(
+            metavar="STATE=FORMULA", help='A known right-hand side, as "x=v". Repeatable.'
+        ),
     ] = None,
     without: Annotated[
-        list[str] | None, typer.Option(help="Functions that no equation may have, as sin,exp.")
+        list[str] | None, typer.Option(help="Functions that no equation may contain, as sin,exp.")
     ] = None,
     units: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN=UNIT", help="A unit, as S=mmol/L; all or none. Repeatable."),
     ] = None,
     noise_model: Annotated[
-        str, typer.Option(help="constant, proportional, or auto: the likelier one.")
+        str, typer.Option(help="constant, proportional, or auto: the more probable one.")
     ] = "auto",
     json: Annotated[
         Path | None, typer.Option(help="Write the system, for Dynamics.load().")

@@ -41,20 +41,24 @@ def fit_law(
     where: Where = None,
     bounds: Annotated[
         list[str] | None,
-        typer.Option(help="Ends of a number, as b2=0: or b2=:5 or b2=0:5. Repeatable."),
+        typer.Option(help="Bounds of a parameter, as b2=0: or b2=:5 or b2=0:5. Repeatable."),
     ] = None,
     fixed: Annotated[
-        list[str] | None, typer.Option(help="A number that is known, as b1=3. Repeatable.")
+        list[str] | None, typer.Option(help="A known parameter, as b1=3. Repeatable.")
     ] = None,
     by: By = None,
     shared: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAMES", help="Numbers that all groups share, as a,b; found by default."
+            metavar="NAMES",
+            help="Parameters that all groups share, as a,b; by default selected by BIC.",
         ),
     ] = None,
     shrink: Annotated[
-        bool, typer.Option("--shrink", help="Draw numbers of groups towards their mean.")
+        bool,
+        typer.Option(
+            "--shrink", help="Shrink the parameters of groups towards their mean (mixed effects)."
+        ),
     ] = False,
     sigma: Sigma = None,
     x_sigma: XSigma = None,
@@ -69,9 +73,9 @@ def fit_law(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Fit the free numbers of a formula to a table, without start values, with error bars.
+    """Fit the parameters of a formula to a table, without start values, with standard errors.
 
-    Names in the formula that are no columns, and no constants, are its numbers.
+    Names in the formula that are neither columns nor constants are its parameters.
     """
     from ... import discovery
     from ._intake import Typed, listed_options, read_intake

@@ -19,11 +19,9 @@ _WIDE = 1000  # letters
 def laws(
     search: Annotated[
         str | None,
-        typer.Argument(
-            metavar="SEARCH", help="The name of a law, or a word in what is known of it."
-        ),
+        typer.Argument(metavar="SEARCH", help="The name of a law, or a word in its description."),
     ] = None,
-    field: Annotated[str | None, typer.Option(help="Only those of a field, as thermal.")] = None,
+    field: Annotated[str | None, typer.Option(help="Only laws of one field, as thermal.")] = None,
 ) -> None:
     """List the laws that have a name, which discover tries; or show one whole."""
     from ...discovery.catalogue import catalogue, find

@@ -23,15 +23,13 @@ By = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="Column of experiments that share one law, with numbers of their own.",
+        help="Column of experiments with one law; which parameters differ is selected by BIC.",
     ),
 ]
 Loss = Annotated[
-    str, typer.Option(help="squares, or robust, which names outliers and leaves them out.")
+    str, typer.Option(help="squares, or robust, which identifies outliers and leaves them out.")
 ]
-NoiseModel = Annotated[
-    str, typer.Option(help="How the target scatters: " + ", ".join(NOISE_MODELS) + ".")
-]
+NoiseModel = Annotated[str, typer.Option(help="Noise model: " + ", ".join(NOISE_MODELS) + ".")]
 UnitsOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -39,13 +37,13 @@ UnitsOption = Annotated[
         help="A unit, as T=K; by default from headers such as T [K] or p (bar). Repeatable.",
     ),
 ]
-NoUnits = Annotated[bool, typer.Option("--no-units", help="Take headers for names alone.")]
+NoUnits = Annotated[bool, typer.Option("--no-units", help="Treat headers as names only.")]
 Constant = Annotated[
     list[str] | None, typer.Option(help="A known constant, as R=8.314. Repeatable.")
 ]
 Json = Annotated[Path | None, typer.Option(help="Write the law, for Law.load().")]
-Report = Annotated[Path | None, typer.Option(help="Write a page with plots, in HTML.")]
-Plot = Annotated[Path | None, typer.Option(help="Draw it, as file.png, .svg or .pdf.")]
+Report = Annotated[Path | None, typer.Option(help="Write an HTML report with plots.")]
+Plot = Annotated[Path | None, typer.Option(help="Write a plot, as file.png, .svg or .pdf.")]
 
 
 def check_choices(loss: str, noise_model: str) -> None:
@@ -79,7 +77,7 @@ def named_range(text: str, option: str) -> tuple[str, tuple[float | None, float 
         return name.strip(), (_end(low), _end(high))
     except ValueError:
         raise ValueError(
-            f"{option} must be a name and its ends, as b2=0: or b2=:5 or b2=0:5, got {text!r}"
+            f"{option} must be a name and its bounds, as b2=0: or b2=:5 or b2=0:5, got {text!r}"
         ) from None
 
 

@@ -74,11 +74,11 @@ def oddities(fit: Fit, rows: Rows, names: Sequence[str]) -> Iterator[str]:
         far = ~np.isfinite(said) | (np.abs(said - rows.y.mean()) > _FAR * span)
         if far[~inside].any():
             place = x[far & ~inside][np.argmin(np.abs(x[far & ~inside] - np.median(x)))]
-            yield f"Just outside of the data it runs away, near {names[column]} = {place:.3g}."
+            yield f"Just outside the data it diverges, near {names[column]} = {place:.3g}."
             continue
         turn = _turn(x, said, _inner(x, rows.X[:, column]))
         if turn is not None:
-            yield f"It turns at the end of the data, at {names[column]} = {turn:.3g}."
+            yield f"It has a turning point at the end of the data, at {names[column]} = {turn:.3g}."
 
 
 def _inner(x: Array, seen: Array) -> Array:

@@ -86,21 +86,26 @@ def graded(
     if not best.fit.numbers and not best.fit.form.expression.free_symbols:
         return Verdict(Grade.NOTHING, ())
     if not best.fit.form.expression.has(*best.fit.form.inputs):
-        return Verdict(Grade.NOTHING, ("No column was found to matter.",))
+        return Verdict(Grade.NOTHING, ("No input was found to matter.",))
     if constant - best.score < OVER_CHANCE:
-        return Verdict(Grade.NOTHING, ("The rows do not tell it from the mean.",))
+        return Verdict(Grade.NOTHING, ("It does not fit significantly better than the mean.",))
     if constant - best.score - _gain_of_few(best.fit, rows) < OVER_CHANCE:
-        return Verdict(Grade.NOTHING, (f"But for {_FEW_ROWS} rows it is no better than the mean.",))
+        return Verdict(
+            Grade.NOTHING,
+            (f"Without its {_FEW_ROWS} most influential rows it fits no better than the mean.",),
+        )
     if exact(best.fit, rows):
         if len(rows.y) <= best.fit.numbers:
-            many = f"It has {best.fit.numbers} fitted numbers on {len(rows.y)} rows."
+            many = f"It has {best.fit.numbers} fitted parameters for {len(rows.y)} rows."
             return Verdict(Grade.INTERPOLATION, (many, *beyond))
         if not trusted and best.named is None and best.fit.numbers > EXACT_NUMBERS:
-            many = f"It has {best.fit.numbers} fitted numbers: so many follow any smooth function."
+            many = (
+                f"It has {best.fit.numbers} fitted parameters: so many can fit any smooth function."
+            )
             return Verdict(Grade.INTERPOLATION, (many, *beyond))
         if best.named is None and _follows_closely(best.fit, rows):
-            close = "What it leaves over is little, but no rounding: neighbouring rows miss alike."
-            return Verdict(Grade.INTERPOLATION, (close, *beyond))
+            shape = "Its residuals are small, but larger than rounding errors, and autocorrelated."
+            return Verdict(Grade.INTERPOLATION, (shape, *beyond))
         enough = len(rows.y) >= best.fit.numbers + 3
         return Verdict(Grade.ESTABLISHED if enough and not beyond else Grade.SEVERAL, tuple(beyond))
     against = tuple(_until(over, _against(best, rows, trusted, over)))
@@ -172,27 +177,27 @@ def _against(
     margin = over_smooth(best, rows)
     if margin is not None:
         if margin < OVER_SMOOTH:
-            yield "A smooth curve of no given form describes the rows as well."
+            yield "A smooth nonparametric curve describes the data as well."
     elif not trusted:
-        yield "A smooth function of no given form does better, or the formula is long."
+        yield "A smooth nonparametric function fits better, or the formula is long."
     if fit.noise.model == GIVEN and fit.scale > MISSTATED:
-        yield f"The rows scatter by {fit.scale:.2g} times the errors that were stated."
+        yield f"The residuals are {fit.scale:.2g} times as large as the stated errors."
     if neighbours(fit, rows) > STRONG_SHAPE:
-        yield "What it leaves over is no noise: rows beside each other are missed alike."
+        yield "The residuals are not random: those of neighbouring rows are correlated."
     effects = effects_left(fit, rows)
     if effects is not None and effects < NOT_NOISE:
-        chance = f"probability {effects:.1g}"
-        yield f"What it leaves over is no noise: it depends on the columns ({chance})."
+        chance = f"p = {effects:.1g}"
+        yield f"The residuals are not random: they depend on the inputs ({chance})."
     # of a law with waves in several columns neighbours do not tell of those that it has left
     if fit.form.expression.has(sp.sin, sp.cos) and rows.X.shape[1] > _SMOOTH_COLUMNS:
         if phases(rows.X, fit.miss, np.ones(len(rows.y)), count=1, over=over):
-            yield "What it leaves over oscillates: it is not the whole law."
+            yield "The residuals oscillate: the law is incomplete."
         elif over():
-            yield "There was no time to see whether what it leaves over oscillates."
+            yield "There was no time to test whether the residuals oscillate."
     if best.named is None and fit.numbers > len(rows.y) / 4:
-        yield f"It has {fit.numbers} fitted numbers on {len(rows.y)} rows."
+        yield f"It has {fit.numbers} fitted parameters for {len(rows.y)} rows."
     elif best.named is None and fit.numbers > FEW_NUMBERS and rows.X.shape[1] <= _SMOOTH_COLUMNS:
-        yield f"It has {fit.numbers} fitted numbers and no name: so many follow any curve."
+        yield f"It has {fit.numbers} fitted parameters and no name: so many can fit any curve."
 
 
 def over_smooth(best: Candidate, rows: Rows) -> float | None:
@@ -237,16 +242,17 @@ def _doubts(
         shares = f"weight {share[1]:.2f} to {share[0]:.2f}"
         yield f"{other[0].upper()}{other[1:]} fits as well ({shares})."
     elif (level := _level_with(candidates)) is not None:
-        yield f"By the rows alone, {level.name or 'a formula without a name'} is as probable."
+        yield f"Without the prior, {level.name or 'a formula without a name'} is as probable."
     if best.named is None and rows.X.shape[1] <= _SMOOTH_COLUMNS:
-        yield "It is no law that has a name, and other formulas come as near with such noise."
+        yield "It is not a named law, and with this noise other formulas fit about as well."
     elif best.fit.numbers > (FEW_NUMBERS if best.named is None else FEW_NAMED_NUMBERS):
-        yield f"It has {best.fit.numbers} fitted numbers: so many can follow many a curve."
+        yield f"It has {best.fit.numbers} fitted parameters: so many can fit many curves."
     margin = over_smooth(best, rows)
     if margin is not None and margin < WELL_OVER_SMOOTH:
-        yield "A smooth curve of no given form comes near to it, with this noise and these rows."
+        yield "A smooth nonparametric curve fits almost as well."
     if stable < STABLE:
-        yield f"With a fifth of the rows left out it is chosen in {100 * stable:.0f}% of the cases."
+        share_won = f"{100 * stable:.0f}% of the trials"
+        yield f"When a fifth of the rows is left out, it is selected in {share_won}."
     few = rows.X.shape[1] <= _SMOOTH_COLUMNS
     effects = effects_left(best.fit, rows)
     if (
@@ -254,12 +260,12 @@ def _doubts(
         or (effects is not None and effects < UNLIKELY)
         or (few and shape_left(best.fit, rows) > RESIDUAL_SHAPE)
     ):
-        yield "What it leaves over has a shape."
+        yield "The residuals show a pattern."
     lack = lack_of_fit(best.fit, rows)
     if lack is not None and lack < UNLIKELY:
-        yield f"Replicates scatter less than it misses them (probability {lack:.1g})."
+        yield f"Lack of fit: the replicates scatter less than the residuals (p = {lack:.1g})."
     outer = outer_part(best.fit, rows)
     if outer is not None and outer < ASTRAY:
-        yield "Fitted to a part of the range, it misses the rest by more than its error."
+        yield "Fitted to part of the range, it does not predict the rest within its errors."
     if stopped:
         yield "The search ran out of time."

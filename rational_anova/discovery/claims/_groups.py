@@ -254,9 +254,11 @@ def graded_groups(
     """
     best = candidates[0]
     if not best.found.form.expression.has(*best.found.form.inputs):
-        return Verdict(Grade.NOTHING, ("No column was found to matter.",))
+        return Verdict(Grade.NOTHING, ("No input was found to matter.",))
     if constant - best.score < OVER_CHANCE:
-        return Verdict(Grade.NOTHING, ("The rows do not tell it from the means of the groups.",))
+        return Verdict(
+            Grade.NOTHING, ("It does not fit significantly better than the means of the groups.",)
+        )
     if exact_groups(best.found, data):
         enough = best.found.rows >= best.found.numbers + 3 and not beyond
         return Verdict(Grade.ESTABLISHED if enough else Grade.SEVERAL, tuple(beyond))
@@ -281,11 +283,11 @@ def against_groups(
         covered = sum(len(part.y) for part in parts) / found.rows
         curve = smooth_groups_deviance(parts, found.noise, over)
         if curve is None:
-            yield "There was no time to compare it with smooth curves of no given form."
+            yield "There was no time to compare it with smooth nonparametric curves."
         elif curve + PRIOR[1] - (best.score - (1 - covered) * found.deviance) < OVER_SMOOTH:
-            yield "Smooth curves of no given form describe the groups as well."
+            yield "Smooth nonparametric curves describe the groups as well."
     if group_neighbours(found, data) > STRONG_SHAPE:
-        yield "What it leaves over is no noise: rows beside each other are missed alike."
+        yield "The residuals are not random: those of neighbouring rows are correlated."
 
 
 def group_neighbours(found: GroupedFit, data: Grouped) -> float:
@@ -456,16 +458,16 @@ def _doubts(
         yield f"{other[0].upper()}{other[1:]} fits as well {ratio}."
     if stable is not None and stable < STABLE:
         what = "a group" if len(data.places) >= _FEW_GROUPS else "a fifth of the rows"
-        yield f"With {what} left out it is chosen in {100 * stable:.0f}% of the cases."
+        yield f"When {what} is left out, it is selected in {100 * stable:.0f}% of the trials."
     shape = group_neighbours(best.found, data) > NEIGHBOURS
     if shape or shape_left(best.fit, data.rows) > RESIDUAL_SHAPE:
-        yield "What it leaves over has a shape."
+        yield "The residuals show a pattern."
     lack = group_lack_of_fit(best.found, data)
     if lack is not None and lack < UNLIKELY:
-        yield f"Replicates scatter less than it misses them (probability {lack:.1g})."
+        yield f"Lack of fit: the replicates scatter less than the residuals (p = {lack:.1g})."
     outer = group_outer_part(best.found, data)
     if outer is not None and outer < ASTRAY:
-        yield "Fitted to a part of the range, it misses the rest by more than its error."
+        yield "Fitted to part of the range, it does not predict the rest within its errors."
     for name in _mixed_signs(best.found):
         yield f"{name} is positive in some groups and negative in others."
     if stopped:

@@ -22,7 +22,7 @@ _FEW = 8_000  # boxes for each of many proofs
 
 @dataclass(frozen=True)
 class Domain:
-    """Whether a law is proven to have a finite real value everywhere in a box.
+    """Whether a law is proven to be finite and real everywhere in a box.
 
     Attributes:
         certified: True if it is proven, with all rounding errors accounted for.

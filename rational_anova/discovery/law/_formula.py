@@ -273,7 +273,7 @@ class Formula:
         return to_c(self.template, self.names, self.parameters, name)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the target for each row of X; nan or inf where the formula has no value.
+        """Return the target for each row of X; nan or inf where the formula is undefined.
 
         Args:
             X: (rows, columns) in the order of `names`, or a DataFrame with these columns.

@@ -45,17 +45,17 @@ class Law(Formula):
         target: name of what is predicted.
         box: range of each column in the data.
         covariance: of the parameters, in their order.
-        evidence: what speaks for the law.
+        evidence: its errors, and how it was found.
         pareto: the best formula of each complexity.
-        grade: what may be said of it: established, one of several, interpolation, nothing.
+        grade: how much may be claimed: established, one of several, interpolation, nothing.
         units: labels of columns and target, for instance {"T": "K"}.
         name: that of the catalogue, if it is a named law.
-        rivals: all that were weighed, the heaviest first, the law among them.
-        doubts: what speaks against it, one sentence each.
-        noise: how measurements scatter about it.
-        groups: its numbers by experiment, if there are several.
-        outliers: rows that a robust fit gave no weight.
-        provenance: what it was made from and how: file, rows, options, version.
+        rivals: all formulas that were compared, by decreasing weight, including the law.
+        doubts: reasons against a higher grade, one sentence each.
+        noise: its noise model.
+        groups: its parameters by experiment, if there are several.
+        outliers: rows that a robust fit left out.
+        provenance: how it was found: file, rows, options, version.
         data: the rows of the fit, as long as the law is in memory.
 
     Example:
@@ -126,12 +126,12 @@ class Law(Formula):
         return law
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the target for each row of X; nan or inf where the formula has no value.
+        """Return the target for each row of X; nan or inf where the formula is undefined.
 
         Args:
             X: (rows, columns) in the order of `names`, or a DataFrame with these columns. If the
-                law has experiments, and X the column that tells them apart, each row is predicted
-                with the numbers of its own; otherwise with those of a typical one.
+                law has experiments, and X has their column, each row is predicted
+                with the parameters of its experiment; otherwise with those of a typical one.
         """
         if self.groups is None or self.groups.column not in getattr(X, "columns", ()):
             return super().predict(X)
@@ -142,11 +142,11 @@ class Law(Formula):
         return out
 
     def rounded(self, digits: int = 6) -> sp.Expr:
-        """Return the formula for reading: `digits` digits, or what the error bars support.
+        """Return the formula with rounded parameters: `digits` digits, or what the errors support.
 
-        Numbers that go together may need more than that: there are as many as it takes for the
-        formula to say of the data what the law says, to a tenth of what the law leaves over.
-        Constants that were given keep their names.
+        Correlated parameters may need more: there are enough digits for the predictions on the
+        data to agree with those of the law to a tenth of the residuals.
+        Given constants keep their names.
         """
         shown = super().rounded(digits)
         for more in range(1, _MORE_DIGITS):
@@ -172,14 +172,14 @@ class Law(Formula):
         noise: bool = False,
         sigma: Any = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high for each row, from the errors of the parameters.
+        """Return the ends of an interval for each row, from the errors of the parameters.
 
         Args:
             X: as for `predict`.
-            level: how often the interval shall hold the true value.
-            noise: if True, that of a new measurement rather than that of the law. It follows
-                `noise`: as wide as the law is large if that is proportional, never below zero
-                if it is log-normal or Poisson.
+            level: confidence level of the interval.
+            noise: if True, a prediction interval for a new measurement. It follows the noise
+                model: its width is proportional to the law if that is, and it is never below
+                zero if the noise is log-normal or Poisson.
             sigma: standard error of the new measurements, a number or one a row, if the law was
                 fitted with given errors; their median by default. Errors of the inputs count as
                 they did on the rows of the fit.
@@ -193,16 +193,16 @@ class Law(Formula):
 
     @property
     def stderr(self) -> dict[str, float]:
-        """Standard error of each parameter from the data, before it was made exact."""
+        """Standard error of each parameter, before any was set to an exact number."""
         return {p.name: p.stderr for p in self.parameters}
 
     def intervals(
         self, level: float = 0.95, method: str | None = None
     ) -> dict[str, tuple[float, float]]:
-        """Return an interval for each parameter; no width if it is exact or given.
+        """Return a confidence interval for each parameter, of zero width if it is exact or given.
 
         Args:
-            level: how often the interval shall hold the true value.
+            level: confidence level of the interval.
             method: "profile" for profile likelihood, which is stored at 95% and computed from
                 `data` at other levels; "wald" for value -+ t * stderr. By default the first where
                 it is there.
@@ -211,7 +211,7 @@ class Law(Formula):
 
     @property
     def correlation(self) -> pd.DataFrame:
-        """How the errors of the fitted parameters go together, from -1 to 1."""
+        """Correlation matrix of the fitted parameters."""
         return _errors.correlation(self)
 
     @property
@@ -221,11 +221,11 @@ class Law(Formula):
 
     @cached_property
     def domain(self) -> Domain:
-        """A proof, where there is one, that the law has a value on the whole box of the data."""
+        """Whether the law is proven to be defined on the whole box of the data."""
         return _domain.certify(self.formula, self.names.symbols, self.box)
 
     def poles(self, box: Any = None) -> tuple[Any, ...]:
-        """Return where the law goes to infinity in a box, that of the data by default.
+        """Return the poles of the law in a box, by default that of the data.
 
         Args:
             box: (low, high) for each column.
@@ -257,12 +257,12 @@ class Law(Formula):
         """Return whether this is the law of the catalogue by that name or alias.
 
         It is if it was found as such, or if the named form can be fitted to its values with no
-        more numbers than it has.
+        more parameters than it has.
         """
         return _is_named(self, name)
 
     def for_group(self, group: Any) -> Law:
-        """Return the law of one experiment, with the numbers that this one has of its own."""
+        """Return the law of one experiment, with its own parameters."""
         if self.groups is None or group not in self.groups.values.index:
             known = [] if self.groups is None else list(self.groups.values.index)
             raise ValueError(f"the law has no group {group!r}; there are {known}")
@@ -275,7 +275,7 @@ class Law(Formula):
     def plot(
         self, X: Any = None, y: Any = None, *, sigma: Any = None, groups: Any = None
     ) -> Figure:
-        """Draw the law: its data, bands, rivals, what is beyond the data, and the residuals.
+        """Draw the law: data, bands, rivals, extrapolation and residuals.
 
         Args:
             X: the data, as for `predict`; those of the fit by default, as long as they are there.
@@ -296,7 +296,7 @@ class Law(Formula):
         return _words.sentences(self)
 
     def summary(self) -> str:
-        """Return the law, its error, its error bars and how far it holds, in plain lines."""
+        """Return the law, its errors, parameters, rivals and range of validity, as text."""
         return _words.summary(self)
 
     def __repr__(self) -> str:

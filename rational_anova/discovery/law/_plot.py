@@ -223,7 +223,7 @@ def _residuals(law: Law, rows: Rows, place: int | None, part: str) -> Panel:
             axes.set_ylim(-reach, reach)
         labels(axes, against, "residual / noise" if unit else "measured minus law")
 
-    told = f"What the law leaves over, against {against}"
+    told = f"Residuals of the law, against {against}"
     about = f"{told}; a good law leaves no pattern."
     return Panel(f"residuals{'' if place is None else place}", f"{about}{part}", about, draw)
 
@@ -269,7 +269,7 @@ def front(law: Law) -> Panel | None:
             axes.plot(size, error, "o", color=LAW, markersize=9, label="this law")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         legend(axes)
-        labels(axes, "operations in the formula", "error in the search / spread")
+        labels(axes, "operations in the formula", "error in the search / standard deviation")
 
     about = "Error of the best formula of each complexity."
     return Panel("front", about, about, draw)

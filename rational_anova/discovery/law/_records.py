@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class Grade(str, Enum):
-    """What may be said of a formula, the strongest first.
+    """How much may be claimed of a formula, the strongest grade first.
 
-    - `established`: no rival of comparable weight, nothing left over but noise, the same choice
-      when rows are dropped, and the outer part of the data is predicted from the inner part.
-    - `one of several`: it fits to the noise, and so do others, or a test speaks against it.
-    - `interpolation`: it follows the data, and says no more than a smooth curve would.
+    - `established`: no rival is comparably probable, the residuals are random, it is selected again
+      when rows are dropped, and fitted to the inner part of the data it predicts the outer part.
+    - `one of several`: it fits within the noise, but so do others, or it fails a test.
+    - `interpolation`: it describes the data, but no better than a smooth nonparametric curve.
     - `nothing`: it does not predict better than the mean.
     """
 
@@ -35,7 +35,7 @@ class Grade(str, Enum):
 
     @property
     def claimed(self) -> bool:
-        """Whether the formula is called a law at all."""
+        """Whether the formula is claimed as a law: established, or one of several."""
         return self in (Grade.ESTABLISHED, Grade.SEVERAL)
 
     def __str__(self) -> str:
@@ -44,17 +44,17 @@ class Grade(str, Enum):
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number of a law, with its error.
+    """A parameter of a law, with its standard error.
 
     Args:
         name: "c0", "c1", ..., or that of a form, such as "vmax"; never the name of a column.
-        value: the number.
-        stderr: its standard error from the data, before it was made exact; nan if unknown.
-        exact: the exact number it was taken for, such as 1/2 or pi; None if none.
-        given: True for a constant that the user knows, which keeps its own name.
+        value: its estimate.
+        stderr: its standard error, from before it was set to an exact number; nan if unknown.
+        exact: the exact number it was set to, such as 1/2 or pi; None if none.
+        given: True for a known constant, which keeps its own name.
         low: lower end of its 95% interval by profile likelihood; nan if unknown.
         high: upper end.
-        meaning: what it is called in the field of a named law.
+        meaning: its meaning in a named law.
         unit: its unit, if the columns have units.
     """
 
@@ -97,21 +97,21 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What speaks for a law. Errors are root mean squares relative to the spread of the target.
+    """The evidence for a law. Errors are root mean squares over the target's standard deviation.
 
     Args:
         rows: how many rows the law was fitted to.
-        noise: what the law leaves over, with the degrees of freedom of the fit.
-        error: error on the rows of the fit.
-        held_out: error on rows that the search has not seen; None if none were held out.
+        noise: residuals, with the degrees of freedom of the fit.
+        error: error of the fit.
+        held_out: error on held-out rows; None if none were held out.
         extrapolation: error on the outer part of the box, after a fit to its inner part.
         spread: standard deviation of the target.
-        surrogate: leave-one-out error of a smooth function of no given form.
+        surrogate: leave-one-out error of a smooth nonparametric function.
         seconds: how long the search took.
-        candidates: how many formulas it weighed.
+        candidates: how many formulas were compared.
         stage: which stage found the law.
         route: how it was found, one sentence a step.
-        made_exact: those of the route on fitted numbers that were taken for exact ones.
+        made_exact: the steps of the route in which parameters were set to exact numbers.
         stopped: True if the search ran out of time.
     """
 
@@ -146,14 +146,14 @@ class Entry:
 
 @dataclass(frozen=True)
 class Rival:
-    """A formula that was weighed against the law; the law itself is one of them.
+    """A formula that was compared with the law; the law itself is one of them.
 
     Args:
         formula: with its numbers.
         name: that of the catalogue; empty for a formula of the search.
-        weight: its share of the posterior probability of all that were weighed.
-        error: root mean square relative to the spread of the target.
-        parameters: how many numbers were fitted.
+        weight: its posterior probability among all that were compared.
+        error: root mean square over the standard deviation of the target.
+        parameters: how many were fitted.
         complexity: operations, as of a law.
         own: True for the law itself.
     """
@@ -169,7 +169,7 @@ class Rival:
 
 @dataclass(frozen=True)
 class Noise:
-    """How measurements scatter about a law.
+    """The noise model of a law.
 
     Args:
         model: "constant", "proportional", "log-normal", "Poisson" or "given".
@@ -207,15 +207,15 @@ class Noise:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """One law for several experiments: which numbers they share, and the others by experiment.
+    """One law for several experiments: the shared parameters, and the others by experiment.
 
     Args:
-        column: that tells the experiments apart.
-        shared: names of the parameters that all have in common.
-        own: names of those that each has of its own.
-        values: a row an experiment; columns are the parameters, and their errors as "b stderr".
+        column: the column of the experiments.
+        shared: names of the shared parameters.
+        own: names of the parameters that differ.
+        values: one row for each experiment; columns are the parameters, and errors as "b stderr".
         spread: standard deviation of each own parameter between the experiments.
-        shrunk: whether the own values are drawn towards their mean (mixed effects).
+        shrunk: whether the values are shrunk towards their mean (mixed effects).
     """
 
     column: str

@@ -134,7 +134,7 @@ def noise(law: Law) -> str:
         return f"measurements scatter {_as_much(about.scale, 'their stated errors say')}"
     size = f"{brief(law.evidence.error * law.evidence.spread)}{f' {unit}' * bool(unit)}"
     part = percent(law.evidence.error)
-    return f"measurements scatter by {size} about it, {part} of the spread of {law.target}"
+    return f"the residual standard deviation is {size}, {part} of that of {law.target}"
 
 
 def _as_much(scale: float, what: str) -> str:
@@ -166,26 +166,26 @@ def _claim(law: Law) -> str:
     if law.grade is Grade.ESTABLISHED:
         about = own(law)
         weight = f" ({share(about.weight)} of the weight)" if about is not None else ""
-        return f"Established: {law.target} follows {named}, and no rival comes near it{weight}."
+        return f"Established: {law.target} follows {named}; no rival is as probable{weight}."
     if law.grade is Grade.SEVERAL:
         return f"One of several: {_several(law, named)}."
     if law.grade is Grade.INTERPOLATION:
         return (
-            f"Interpolation: the formula follows the data with {counted(law.complexity)}, and is "
-            "not to be taken for the law behind them."
+            f"Interpolation: the formula describes the data with {counted(law.complexity)}, but is "
+            "not supported as the law behind them."
         )
-    return f"Nothing: {law.evidence.rows} rows with this scatter do not rule out the mean."
+    return f"Nothing: {law.evidence.rows} rows with this noise are described as well by the mean."
 
 
 def _several(law: Law, named: str) -> str:
     near, about = others(law, _COMPARABLE), own(law)
     if not near:
-        return f"{named} fits {law.target}, and is not established"
-    against = f", against {share(about.weight)} of its own" if about is not None else ""
-    more = f", nor from {len(near) - 1} more" if len(near) > 1 else ""
-    rival = f"{called(law, near[0])} with {share(near[0].weight)} of the weight{against}"
-    told = f"the rows do not tell {named} from {rival}{more}"
-    return told if law.name else told.replace("tell this formula", "tell it")
+        return f"{named} fits {law.target}, but is not established"
+    against = f", against {share(about.weight)}" if about is not None else ""
+    rest = len(near) - 1
+    more = f", nor from {rest} other{'s' * (rest > 1)}" if rest else ""
+    rival = f"{called(law, near[0])} (weight {share(near[0].weight)}{against})"
+    return f"the data do not distinguish {named if law.name else 'it'} from {rival}{more}"
 
 
 def _fit(law: Law) -> str:
@@ -195,18 +195,18 @@ def _fit(law: Law) -> str:
     if law.grade is Grade.NOTHING:
         return ""
     if relative(law) or law.noise.model in ("Poisson", "given"):
-        return f"of {found.rows} rows, {noise(law)}"
-    text = f"of {found.rows} rows, {noise(law)}"
+        return f"over {found.rows} rows, {noise(law)}"
+    text = f"over {found.rows} rows, {noise(law)}"
     if not math.isfinite(found.surrogate) or not found.surrogate:
         return text
     if found.error > _FLOOR * found.surrogate:
         return (
-            f"{text}; a smooth function of no given form gets to {percent(found.surrogate)}, so "
-            "that something may be missing"
+            f"{text}; a smooth nonparametric function reaches {percent(found.surrogate)}, so that "
+            "a term may be missing"
         )
     if found.rows < _FEW * (1 + len(law.names)):
-        return f"{text}; so few rows cannot tell noise from a part of the law that is missed"
-    return f"{text}, and a smooth function of any form does no better"
+        return f"{text}; with so few rows, noise cannot be distinguished from a missing term"
+    return f"{text}, and a smooth nonparametric function fits no better"
 
 
 def _held_out(law: Law) -> str:
@@ -214,12 +214,12 @@ def _held_out(law: Law) -> str:
     found = law.evidence
     if found.held_out is None or not law.grade.claimed or not math.isfinite(found.held_out):
         return ""
-    start = "on rows that it has not seen"
+    start = "on held-out rows"
     if found.error >= _EXACT:
         return f"{start} its error is {times(found.held_out / found.error)} as large"
     if found.held_out < 1e-6:
-        return f"{start} it is as exact ({brief(found.held_out)})"
-    return f"{start} its error is {percent(found.held_out)} of the spread"
+        return f"{start} it is equally exact ({brief(found.held_out)})"
+    return f"{start} its error is {percent(found.held_out)} of the standard deviation"
 
 
 def astray(law: Law) -> bool:
@@ -233,44 +233,46 @@ def _outer(law: Law) -> str:
     found = law.evidence
     if found.extrapolation is None or law.grade is Grade.NOTHING:
         return ""
-    start, missed = "fitted to the inner part of the data it", found.extrapolation
-    beyond = "outside of the data it is not to be trusted"
+    start, missed = "fitted to the inner half of the data, it", found.extrapolation
+    beyond = "do not extrapolate it"
     if not math.isfinite(missed):
-        return f"{start} has no value in some of the outer part: {beyond}"
+        return f"{start} is undefined in part of the outer half: {beyond}"
     if found.error < _EXACT:
         if astray(law):
-            return f"{start} misses the outer part: {beyond}"
-        return f"{start} predicts the outer part as exactly ({brief(missed)})"
+            return f"{start} fails to predict the outer half: {beyond}"
+        return f"{start} predicts the outer half as exactly ({brief(missed)})"
     ratio = missed / found.error
     if astray(law):
-        return f"{start} misses the outer part by {times(ratio)} its error: {beyond}"
-    return f"{start} predicts the outer part to {times(ratio)} its error"
+        return f"{start} predicts the outer half with {times(ratio)} its error: {beyond}"
+    return f"{start} predicts the outer half with {times(ratio)} its error"
 
 
 def _numbers(law: Law) -> str:
     free = [law.parameters[n] for n in fitted(law.parameters)]
     if not free:
-        return "all its numbers are exact" if law.parameters else ""
+        return "all its parameters are exact" if law.parameters else ""
     lost = [p.name for p in free if math.isinf(p.stderr)]
     if lost:
-        return f"the rows do not determine {listed(lost)}: other values would do as well"
+        return f"the data do not determine {listed(lost)}: other values fit equally well"
     known = [abs(p.stderr / p.value) if p.value else math.inf for p in free]
     if not all(map(math.isfinite, known)):
-        return "the errors of some of its numbers are not known"
+        return "the errors of some parameters are not known"
     worst = max(known)
-    which = "its one fitted number is" if len(free) == 1 else f"its {len(free)} fitted numbers are"
+    which = (
+        "its fitted parameter is" if len(free) == 1 else f"its {len(free)} fitted parameters are"
+    )
     if worst < _EXACT:
         return f"{which} known to rounding error"
     if worst > 1:
         vague = [p.name for p, error in zip(free, known, strict=True) if error > 1]
-        of = f"{listed(vague)}, " if len(free) > 1 else "its one fitted number, "
-        return f"the rows do not determine {of}whose error is larger than the value"
+        of = f"{listed(vague)}, " if len(free) > 1 else "its fitted parameter, "
+        return f"the data do not determine {of}whose standard error exceeds the value"
     return f"{which} known to {percent(worst)}{' or better' * (len(free) > 1)} (standard error)"
 
 
 def _domain(law: Law) -> str:
     if law.domain.certified:
-        return "it is proven to have a value everywhere in the box of the data"
+        return "it is proven to be defined everywhere in the range of the data"
     return law.domain.reasons[0]
 
 
@@ -281,15 +283,15 @@ def _outliers(law: Law) -> str:
     if len(rows) > _ROWS:
         rows = [*rows[:_ROWS], f"{len(rows) - _ROWS} more"]
     one = len(law.outliers) == 1
-    which = f"row {rows[0]} was taken for an outlier" if one else None
-    return f"{which or f'rows {listed(rows)} were taken for outliers'} (rows count from 0)"
+    which = f"row {rows[0]} was treated as an outlier" if one else None
+    return f"{which or f'rows {listed(rows)} were treated as outliers'} (rows are counted from 0)"
 
 
 def _groups(law: Law) -> str:
     groups = law.groups
     if groups is None:
         return ""
-    shared = f"share {listed(groups.shared)}" if groups.shared else "share no number"
+    shared = f"share {listed(groups.shared)}" if groups.shared else "share no parameter"
     differ = f" and differ in {listed(groups.own)}" if groups.own else ""
     return f"the {len(groups.values)} groups of {groups.column} {shared}{differ}"
 
@@ -327,7 +329,7 @@ def _errors(law: Law) -> Iterator[str]:
     if found.error >= _EXACT:
         told = [f"{label} {times(v / found.error)}" for label, v in ratios if v is not None]
         if told:
-            yield f"elsewhere   {', '.join(told)} the error on the rows of the fit"
+            yield f"validation  {', '.join(told)} the error of the fit"
     yield f"complexity  {counted(law.complexity)}"
 
 
@@ -337,7 +339,11 @@ def _model(law: Law) -> str:
     if relative(law) or law.noise.model in ("Poisson", "given"):
         text = noise(law).removeprefix("measurements ")
     else:
-        part = f"{percent(found.error)} of the spread" if found.error >= _EXACT else "exact"
+        part = (
+            f"{percent(found.error)} of the standard deviation"
+            if found.error >= _EXACT
+            else "exact"
+        )
         text = f"rmse {brief(found.error * found.spread)}, {part}"
     weights = sorted(law.noise.compared.items(), key=lambda item: -item[1])
     seen = ", ".join(f"{model} {share(w)}" for model, w in weights if w >= _LEAST)

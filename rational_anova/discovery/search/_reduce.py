@@ -66,19 +66,19 @@ def power_factors(
         a = nearest(raw, (1, 2, 3) if roots and powers else (1, 2) if roots else (1,))
         if abs(a) > (4 if alone else 8) or (a.q == 3 and abs(a) > 3):
             continue  # an odd power of the only variable is more likely no power at all
-        violation = np.linalg.norm(L[:, i] - float(a) * f) / np.linalg.norm(f)
+        violation = float(np.linalg.norm(L[:, i] - float(a) * f) / np.linalg.norm(f))
         if a != 0 and not definite(table.U[:, i]):
             continue
-        free = np.linalg.norm(L[:, i] - raw * f) / np.linalg.norm(f)
+        free = float(np.linalg.norm(L[:, i] - raw * f) / np.linalg.norm(f))
         if violation < tolerance:
-            found.append((float(violation), i, a))
+            found.append((violation, i, a))
         whole = sp.Integer(round(raw))
         if whole not in (a, 0) and abs(raw - float(whole)) < 0.35:  # the slopes may be off
-            far = np.linalg.norm(L[:, i] - float(whole) * f) / np.linalg.norm(f)
+            far = float(np.linalg.norm(L[:, i] - float(whole) * f) / np.linalg.norm(f))
             if far < tolerance:
                 found.append((float(far), i, whole))
         if powers and not alone and abs(raw) > 0.05 and free < min(tolerance, 0.3 * violation):
-            found.append((float(free) + 0.02, i, sp.Float(raw, 15)))
+            found.append((free + 0.02, i, sp.Float(raw, 15)))
     found.sort(key=lambda t: t[0])
     return found
 

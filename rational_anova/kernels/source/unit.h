@@ -319,6 +319,12 @@ INLINE vec base_within(const Spec *s, vec x, vec b) {
     vec end = if_negative(x, splat((REAL)s->low), splat((REAL)s->high));
     return if_less(splat((REAL)s->reach), absolute(x), end, b);
 }
+// Whether any of a tile is outside of the range: few are, so that their base costs next to nothing.
+INLINE int any_beyond(const Spec *s, const tile *x) {
+    vec count = splat(0);
+    EACH (r) count += if_less(splat((REAL)s->reach), absolute(x->at[r]), splat(1), splat(0));
+    return sum(count) > 0;
+}
 
 // r at a tile. `c` holds the coefficients of p of all heads, then of q of all heads, then the gate.
 INLINE tile unit_value(const Spec *s, const REAL *c, int64_t stride, const int wide, const int two,
@@ -339,8 +345,9 @@ INLINE tile unit_value(const Spec *s, const REAL *c, int64_t stride, const int w
         above += s->above * stride;
         below += s->below * stride;
     }
-    if (s->base != ZERO && (s->gated || s->held)) b = base_value(s->base, &z);
-    if (s->base != ZERO && s->held)
+    int beyond = s->base != ZERO && s->held && any_beyond(s, x);
+    if (beyond || (s->base != ZERO && s->gated)) b = base_value(s->base, &z);
+    if (beyond)
         EACH (r) ratio.at[r] += b.at[r] - base_within(s, x->at[r], b.at[r]);
     if (!s->gated) return ratio;
     vec gate = coefficient(below, stride, 0, wide);
@@ -424,12 +431,13 @@ INLINE void unit_slopes(const Spec *s, const REAL *c, int64_t stride, const int 
         below_sums += s->below * gap;
     }
     *value = ratios;
-    if (!s->gated && !s->held) return;
+    int beyond = s->held && any_beyond(s, x);
+    if (!s->gated && !beyond) return;
     tile slope, b, near;
     EACH (r) slope.at[r] = b.at[r] = splat(0);
     if (s->base != ZERO) b = base_with_slope(s->base, &z, &slope);
     near = b;
-    if (s->held)
+    if (beyond)
         EACH (r) {
             if (s->base != ZERO) near.at[r] = base_within(s, x->at[r], b.at[r]);
             value->at[r] += b.at[r] - near.at[r];

@@ -45,9 +45,9 @@ class Dynamics:
             is how it grows.
         explained: share of the variance of each measured state that the trajectories explain.
         rows: how many there were.
-        grade: what may be said of it: established, one of several, interpolation, nothing.
-        doubts: what speaks against it, one sentence each.
-        rivals: systems that were weighed, the heaviest first.
+        grade: how much may be claimed: established, one of several, interpolation, nothing.
+        doubts: reasons against a higher grade, one sentence each.
+        rivals: systems that were compared, by decreasing weight.
         discrete: whether it is a map.
         seconds: that it took.
         candidates: how many systems were fitted to the trajectories.
@@ -55,8 +55,8 @@ class Dynamics:
         noise_model: "constant" or "proportional", by measured state.
         name: what textbooks call the system, if they have it.
         units: of states, inputs and time, by name, if they are known.
-        groups: numbers that each group has of its own, if there are groups; `parameters` are then
-            those of a typical one.
+        groups: parameters of each group, if there are groups; `parameters` are then those of a
+            typical one.
         data: the runs, as long as the system is in memory.
     """
 
@@ -129,7 +129,7 @@ class Dynamics:
         return np.array([p.value for p in self.parameters], dtype=float)
 
     def for_group(self, group: str) -> Dynamics:
-        """Return the system of one group, with the numbers that this one has of its own."""
+        """Return the system of one group, with its own parameters."""
         known = [] if self.groups is None else list(self.groups.values.index)
         if self.groups is None or group not in known:
             raise ValueError(f"the system has no group {group!r}; there are {known}")
@@ -207,12 +207,12 @@ class Dynamics:
         draws: int = 100,
         seed: int = 0,
     ) -> pd.DataFrame:
-        """Return a run beyond its rows, with a band from the errors of numbers and start.
+        """Return a forecast of a run, with a band by the errors of parameters and initial state.
 
         Args:
             t: times, not before the run begins.
             run: its label; the first by default.
-            level: how often the band shall hold the true state.
+            level: confidence level of the band.
             noise: if True, the band is that of a new measurement.
             inputs: as for `simulate`, at the times of t.
             draws: trajectories that the band is made of.
@@ -229,7 +229,7 @@ class Dynamics:
     # -- what follows from it
 
     def fixed_points(self, box: Any = None, inputs: Sequence[float] = ()) -> list[FixedPoint]:
-        """Return states at which nothing changes, in a box, with their stability.
+        """Return the fixed points in a box, with their stability.
 
         Args:
             box: (low, high) for each state; by default the range of the data and half of it more
@@ -248,10 +248,10 @@ class Dynamics:
         return _analysis.lyapunov(self, None if x0 is None else self._start(x0), length)
 
     def conserved(self) -> list[Conserved]:
-        """Return functions of the states that do not change along trajectories.
+        """Return conserved quantities: functions of states, constant on trajectories.
 
-        Sums of powers, logarithms, sines, cosines and products of two states are looked at; each
-        is tested on the measured rows, as long as they are there.
+        Sums of powers, logarithms, sines, cosines and products of two states are tried; each
+        is tested on the measured data, as long as they are in memory.
         """
         return _analysis.conserved(self)
 
@@ -295,7 +295,7 @@ class Dynamics:
         return found
 
     def plot(self) -> Figure:
-        """Draw trajectories with the data, what they leave over, and the phase portrait."""
+        """Draw trajectories with the data, residuals, and the phase portrait."""
         from ._plot import plot  # matplotlib takes a second to import
 
         return plot(self)
@@ -306,7 +306,7 @@ class Dynamics:
         return _words.trust(self)
 
     def summary(self) -> str:
-        """Return the equations, their error bars and how far they hold, in plain lines."""
+        """Return the equations, their standard errors and the grade, as text."""
         return _words.summary(self)
 
     def __str__(self) -> str:

@@ -42,7 +42,7 @@ def plot(dynamics: Dynamics) -> Figure:
             axes[k, 0].set_ylabel(name)
         axes[-1, 0].set_xlabel(dynamics.time)
         axes[-1, 1].set_xlabel(dynamics.time)
-        axes[0, 1].set_title("left over")
+        axes[0, 1].set_title("residuals")
         if portrait:
             _portrait(figure, axes, dynamics)
         figure.suptitle(_title(dynamics), fontsize=10)

@@ -12,12 +12,12 @@ from ..._core.types import Array
 
 @dataclass(frozen=True)
 class Rival:
-    """A system that was weighed.
+    """A system that was compared.
 
     Attributes:
         formulas: its right-hand sides, with their numbers.
-        weight: its share of the posterior probability.
-        numbers: how many were fitted.
+        weight: its posterior probability among all that were compared.
+        numbers: how many parameters were fitted.
         own: True for the system that was returned.
     """
 
@@ -50,11 +50,11 @@ class Start:
 
 @dataclass(frozen=True, eq=False)
 class FixedPoint:
-    """A state at which nothing changes.
+    """A fixed point: a state at which all rates of change are zero.
 
     Attributes:
         state: where it is.
-        eigenvalues: of the slopes there.
+        eigenvalues: of the Jacobian there.
         kind: such as "stable node", "saddle", "unstable focus", "centre".
         inside: whether it lies in the range of the data.
     """
@@ -66,7 +66,7 @@ class FixedPoint:
 
     @property
     def stable(self) -> bool:
-        """Whether states nearby come to it."""
+        """Whether it is asymptotically stable."""
         return self.kind.startswith("stable")
 
     def __str__(self) -> str:
@@ -76,12 +76,12 @@ class FixedPoint:
 
 @dataclass(frozen=True)
 class Conserved:
-    """A function of the states that does not change along any trajectory of the system.
+    """A conserved quantity: a function of the states that is constant along trajectories.
 
     Attributes:
         formula: in the symbols of the states.
-        drift: how much it changes in the measured runs, relative to what it spans on their box.
-        expected: the same by the noise of the rows alone; a drift near it is no evidence against.
+        drift: its change in the measured runs, relative to its range on their box.
+        expected: the change expected from the noise alone; a drift near it is consistent.
     """
 
     formula: sp.Expr
@@ -90,7 +90,7 @@ class Conserved:
 
     @property
     def confirmed(self) -> bool:
-        """Whether the measured rows agree: they change it no more than their noise does."""
+        """Whether the data agree: it changes no more than by their noise."""
         return bool(self.drift <= 1.5 * self.expected + 1e-6)
 
 

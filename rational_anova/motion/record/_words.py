@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from ._dynamics import Dynamics
 
 _GRADES = {
-    Grade.ESTABLISHED: "Established: no rival of comparable weight, and no test speaks against it.",
-    Grade.SEVERAL: "One of several: it fits the trajectories to the noise, but",
-    Grade.INTERPOLATION: "Interpolation: it follows the rows, and may not hold beyond them.",
+    Grade.ESTABLISHED: "Established: no rival is comparably probable, and all tests are passed.",
+    Grade.SEVERAL: "One of several: it fits the trajectories within the noise, but",
+    Grade.INTERPOLATION: "Interpolation: it describes the data, but may not hold beyond them.",
     Grade.NOTHING: "Nothing: no equation of motion was found in these rows.",
 }
 
@@ -78,5 +78,5 @@ def _number(parameter: Parameter) -> str:
     exact, error = parameter.exact, parameter.stderr
     unit = f" {parameter.unit}" if parameter.unit not in ("", "1") else ""
     if exact is not None:
-        return f"{name} = {exact}{unit} (taken as exact; +- {error:.2g} from the rows)"
+        return f"{name} = {exact}{unit} (taken as exact; fitted within +- {error:.2g})"
     return f"{name} = {value:.6g} +- {error:.2g}{unit}"

@@ -103,7 +103,7 @@ class Door:
         if request.method == "POST" and request.url.path == "/login":
             return await self._login(request)
         if request.method != "GET":
-            return _page(403, "Come in by the password first.")
+            return _page(403, "Enter the password first.")
         return _page(401, "", form=True)
 
     async def _login(self, request: Request) -> Any:
@@ -164,7 +164,7 @@ def _page(status: int, told: str, form: bool = False) -> Any:
     asked = (
         '<form method="post" action="/login"><label>Password '
         '<input type="password" name="password" autofocus required></label> '
-        "<button>Come in</button></form>"
+        "<button>Log in</button></form>"
     )
     return HTMLResponse(
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>ran studio</title>'

@@ -144,7 +144,7 @@ def _ended(page: Page, run: Run) -> None:
             'outline no-caps data-testid="start-again"'
         )
     if run.bests and not run.results:
-        with card("The best that it had"):
+        with card("The best result"):
             text(str(run.bests[-1].get("formula", "")), "mono", "p")
 
 

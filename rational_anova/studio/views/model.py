@@ -22,8 +22,8 @@ def build(page: Page) -> None:
     may_be_hidden()
     if not page.item:
         heading("Model", 1)
-        text("A sum of curves and surfaces, one for each input or two, that predicts a column and "
-             "can be read, proved and edited.", "soft lead", "p")  # fmt: skip
+        text("A sum of curves and surfaces, one for each input or pair, that predicts a column and "
+             "can be interpreted, proved and edited.", "soft lead", "p")  # fmt: skip
         tables_and_models(page)
         return
     try:

@@ -28,18 +28,18 @@ from ..pages import (
 )
 
 _P = (
-    "lifts or lowers the top of the fraction",
-    "tilts it: a straight line through 0",
+    "shifts the numerator",
+    "adds a linear term",
     "bends it: a parabola",
-    "makes the two ends go opposite ways",
+    "adds a cubic term",
     "bends it twice",
     "adds one more turn",
 )
 _Q = (
     "leans the denominator to one side",
-    "makes it grow on both sides, so that the unit dies away",
+    "makes it grow on both sides, so that the unit decays",
     "makes it grow on one side more",
-    "makes it grow faster far out",
+    "makes it grow faster for large inputs",
 )
 _REACH = 4.0  # of a slider
 _INTERVALS = {2: "-2 to 2", 5: "-5 to 5", 8: "-8 to 8", 20: "-20 to 20"}
@@ -66,7 +66,7 @@ class Bench:
                 with card("What is proved on this interval", testid="unit-proof"):
                     self.proof = ui.element("div").props('aria-live="polite"')
                 with card("Poles", about="Where the denominator is 0 in the complex plane. One on "
-                          "the real line, inside of the interval, tears the curve."):  # fmt: skip
+                          "the real line, inside the interval, is a pole."):  # fmt: skip
                     self.poles = draw({"data": [], "layout": {}}, "", "unit-poles")
                     self.no_poles = text("", "soft", "p")
             with ui.element("div").classes("stack"):
@@ -120,7 +120,7 @@ class Bench:
             for place, value in enumerate(self.unit.q):
                 self._slider("q", place, value, _Q[min(place, len(_Q) - 1)])
             if self.unit.base != "zero":
-                self._slider("gate", 0, self.unit.gate, "opens the unit: at 0 it is its base alone")
+                self._slider("gate", 0, self.unit.gate, "at 0 the unit is its base")
             ui.button("Begin anew", icon="restart_alt", on_click=self._anew).props("flat dense")
 
     def _slider(self, part: str, place: int, value: float, about: str) -> None:
@@ -293,8 +293,8 @@ async def build(page: Page) -> None:
 
     may_be_hidden()
     heading("A rational unit", 1)
-    text("One polynomial over another, r(x) = p(x)/d(x): what all models here are made of. Move a "
-         "slider and look what happens.", "soft lead", "p")  # fmt: skip
+    text("A quotient of two polynomials, r(x) = p(x)/d(x): all models here consist of them. Move a "
+         "slider to see its effect.", "soft lead", "p")  # fmt: skip
     bench = Bench()
     await run.io_bound(seen, bench.unit)  # imports torch and sympy, which takes seconds
     bench.build()

@@ -153,7 +153,7 @@ class Work:
         try:
             child.link.send(("do", self._asked(run)))
         except (OSError, KeyError) as error:
-            self._over(key, State.FAILED, f"The work could not be begun: {error}")
+            self._over(key, State.FAILED, f"The work could not be started: {error}")
             return
         limit = time.monotonic() + float(run.options.get("time_limit") or _LONGEST) + _GRACE
         patience, interrupted, kept = None, False, time.monotonic()

@@ -250,4 +250,4 @@ def _unit_notes(units: Mapping[str, str], table: Table) -> list[str]:
         read_units(known, table.names.columns, table.target, {})
     except (ValueError, ImportError) as error:
         return [f"The units cannot be used: {error}."]
-    return ["The law has to be sound in the units."]
+    return ["The law must be dimensionally consistent."]

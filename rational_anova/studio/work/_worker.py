@@ -54,7 +54,7 @@ def _done(link: Connection, stop: Any, asked: dict[str, Any]) -> tuple[Any, ...]
     except KeyboardInterrupt:
         return ("done", ())
     except MemoryError:
-        return ("failed", "This takes more memory than the studio allows a search.", "")
+        return ("failed", "This needs more memory than the studio allows for a search.", "")
     except Exception as error:
         return ("failed", _sentence(error, source, asked["name"]), traceback.format_exc())
     finally:
@@ -66,7 +66,7 @@ def _sentence(error: Exception, source: str | None, name: str) -> str:
     text = str(error) or type(error).__name__
     text = text.replace(source, name) if source else text
     known = isinstance(error, ValueError | TypeError | OSError | ImportError)
-    return text if known else f"A fault of the program: {type(error).__name__}: {text}"
+    return text if known else f"An internal error: {type(error).__name__}: {text}"
 
 
 def _limit(memory: int) -> None:

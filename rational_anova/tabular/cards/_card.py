@@ -78,7 +78,7 @@ def card(
     blocks = [
         f"# Model of {markdown(facts.target)}",
         f"A `{type(model).__name__}`: a sum of effects of one or two inputs, made of rational "
-        f"functions.{_link(model)}",
+        f"functions.{_link(model)}{_loss(model)}",
         "## Data",
         f"{code(facts.table)}: {facts.rows} rows, {len(gaps)} inputs.",
         *(f"Note: {markdown(note)}." for note in facts.notes),
@@ -131,6 +131,17 @@ def _link(model: Any) -> str:
     return f" The effects add up on the scale of {link.name}(target)."
 
 
+def _loss(model: Any) -> str:
+    """Say which loss was fitted, its own numbers, and how much of it the effects save."""
+    name = getattr(model, "loss", None)
+    numbers = "".join(f", {k} {v}" for k, v in getattr(model, "loss_numbers_", {}).items())
+    said = "" if name in (None, "squared") else f" Its loss is {name.replace('_', ' ')}{numbers}."
+    share = getattr(model, "deviance_explained_", None)
+    if share is None:
+        return said
+    return f"{said} It explains {share:.1%} of the {model._explained} of the rows it was fitted to."
+
+
 def _classes(model: Any) -> str:
     classes = getattr(model, "classes_", None)
     return "" if classes is None else f" Classes: {', '.join(code(str(c)) for c in classes)}."
@@ -138,7 +149,7 @@ def _classes(model: Any) -> str:
 
 def _errors(facts: Facts) -> list[str]:
     if not facts.scores:
-        return ["No rows were held out: nothing is known of the error on new rows."]
+        return ["No rows were held out: the error on new rows is unknown."]
     which = "The model was then fitted again on all rows." if facts.refitted else (
         "The model was not fitted to these rows.")  # fmt: skip
     lines = [(name, *map(number, both)) for name, both in facts.scores.items()]
@@ -176,8 +187,8 @@ def _edits(edits: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
     if "after" in shown:
         blocks.append(
-            "Before and after are errors on the rows held out. Whoever edits while looking at them "
-            "chooses by them: the error of an edited model on new rows may be higher."
+            "Before and after are errors on the held-out rows. Edits chosen by looking at "
+            "them may have a higher error on new rows."
         )
     return blocks
 
@@ -186,8 +197,8 @@ def _agreement(facts: Facts) -> str:
     if facts.agreement is None:
         return ""
     return (
-        " The effects of the fit without the rows held out agree with these to "
-        f"{facts.agreement:.2f} (1: the same, 0: unlike)."
+        " The effects of the fit without the held-out rows agree with these to "
+        f"{facts.agreement:.2f} (1: identical, 0: unrelated)."
     )
 
 

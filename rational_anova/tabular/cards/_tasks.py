@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -141,16 +142,59 @@ def held_out(task: Task, share: float, seed: int) -> Array:
     return test
 
 
-def scores(model: Any, X: pd.DataFrame, y: Array, train: Array) -> dict[str, tuple[float, float]]:
-    """Return measures of a model on rows that it has not seen, and those of a constant guess."""
+Known = Mapping[str, Array]  # exposures or events of rows, by the name of the argument
+
+
+def scores(
+    model: Any, X: pd.DataFrame, y: Array, train: Array, known: Known | None = None,
+    known_train: Known | None = None,
+) -> dict[str, tuple[float, float]]:  # fmt: skip
+    """Return measures of a model on rows that it has not seen, and those of a constant guess.
+
+    Args:
+        model: that was fitted.
+        X: the rows.
+        y: their target.
+        train: targets of the fit, which the constant is taken of.
+        known: exposures or events of the rows.
+        known_train: of the rows of the fit.
+    """
+    known, known_train = known or {}, known_train or {}
     classes = getattr(model, "classes_", None)
-    given = model.predict(X) if classes is None else model.predict_proba(X)
-    return measures(given, y, train, classes)
+    if classes is not None:
+        return measures(model.predict_proba(X), y, train, classes)
+    if "event" in known:
+        return {"concordance": (model.score(X, y, **known), 0.5)}
+    given = model.predict(X, **known)
+    if getattr(model, "loss", "") == "quantile":
+        return _quantile_measures(model, given.reshape(len(y), -1), y, train)
+    grown = known.get("exposure", np.ones(len(y)))
+    rate = train.sum() / np.sum(known_train.get("exposure", np.ones(len(train))))
+    found = measures(given, y, train, constant=rate * grown)
+    noise = getattr(model, "noise_model_", None)
+    if noise is not None:
+        deviances = noise.family().deviance(y, given), noise.family().deviance(y, rate * grown)
+        means = float(deviances[0].mean()), float(deviances[1].mean())
+        found = {"deviance": means, "D2": (1 - means[0] / means[1], 0.0), **found}
+    return found
+
+
+def _quantile_measures(
+    model: Any, given: Array, y: Array, train: Array
+) -> dict[str, tuple[float, float]]:
+    found = {}
+    for level, one in zip(model.quantiles, given.T, strict=True):
+        constant = np.full(len(y), np.quantile(train, level))
+        losses = (metrics.mean_pinball_loss(y, each, alpha=level) for each in (one, constant))
+        found[f"pinball loss {level:g}"] = tuple(map(float, losses))
+        found[f"share below {level:g}"] = float(np.mean(y < one)), float(np.mean(y < constant))
+    return found  # type: ignore[return-value]
 
 
 def measures(
-    given: Array, y: Array, train: Array, classes: Array | None = None
-) -> dict[str, tuple[float, float]]:
+    given: Array, y: Array, train: Array, classes: Array | None = None,
+    constant: Array | None = None,
+) -> dict[str, tuple[float, float]]:  # fmt: skip
     """Return measures of predictions, and those of a constant guess.
 
     Args:
@@ -158,10 +202,11 @@ def measures(
         y: the targets.
         train: targets of the fit, which the constant is taken of.
         classes: in order; None for numbers.
+        constant: the constant guess at each row, if it is not the mean.
     """
     if classes is not None:
         return _class_measures(given, y, train, classes)
-    both = given, np.full(len(y), train.mean())
+    both = given, np.full(len(y), train.mean()) if constant is None else constant
     found = {"RMSE": metrics.root_mean_squared_error, "MAE": metrics.mean_absolute_error}
     if len(y) > 1 and np.ptp(y) > 0:
         found["R2"] = metrics.r2_score

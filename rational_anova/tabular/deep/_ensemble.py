@@ -17,7 +17,11 @@ from ..model import Additive, Feature, Rows, folds
 from ._inputs import Inputs
 from ._network import LOSSES, Data, Network, train
 
-MEASURES: dict[str, type[Loss]] = {"squared": Squared, "logistic": Logistic, "softmax": Softmax}
+MEASURES: dict[str, Callable[[int], Loss]] = {
+    "squared": Squared,
+    "logistic": lambda outputs: Logistic(),
+    "softmax": Softmax,
+}
 WEIGHTS = np.linspace(0, 1, 21)
 TEMPERS = np.linspace(0.6, 1, 9)  # factors of log odds; networks are too sure of themselves
 # Before the rows speak: rather the networks, and log odds as they are.
@@ -52,7 +56,7 @@ def choose(
         averaging: by how much the mean of all networks lowers the mean loss (squared errors, or
             the deviance) against one of them.
     """
-    measure, rows = MEASURES[loss](), float(weight.sum())
+    measure, rows = MEASURES[loss](y.shape[1]), float(weight.sum())
     averaging = min(averaging, MOST_AVERAGING * measure.mean(y, deep, weight))
 
     def cost(blend: Blend) -> float:

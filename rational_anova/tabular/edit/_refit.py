@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,33 +12,12 @@ from ..._core.types import Array
 from ...tables import from_tensor
 from .._fitting import additive, problem_of
 from ..explain import measure
-from ..fit import Link, Logistic, Loss, Softmax, Squared, pooled, solve, standard
+from ..fit import Link, Logistic, Loss, Offset, Softmax, Squared, pooled, solve, standard
 from ..fit import check as check_link
 from ..model import Additive, Constant, Part, Rows, Term, purify, workers
 from ..monotone import as_signs, constrain
 
 UPDATES = 8  # of the penalties
-
-
-@dataclass
-class Shifted:
-    """A loss of decisions to which something known is added."""
-
-    loss: Loss
-    offset: Array  # (rows, outputs)
-    fixed_noise: float | None = 1.0
-
-    def start(self, y: Array, weight: Array) -> Array:
-        """Return a constant to start from."""
-        return self.loss.start(y, weight) - np.average(self.offset, axis=0, weights=weight)
-
-    def working(self, y: Array, f: Array, output: int) -> tuple[Array, Array]:
-        """Return residual and weight of each row."""
-        return self.loss.working(y, f + self.offset, output)
-
-    def mean(self, y: Array, f: Array, weight: Array) -> float:
-        """Return twice the mean loss."""
-        return self.loss.mean(y, f + self.offset, weight)
 
 
 def refitted(estimator: Any, data: Any, fixed: list[Part], own: set[int]) -> None:
@@ -52,6 +31,13 @@ def refitted(estimator: Any, data: Any, fixed: list[Part], own: set[int]) -> Non
         fixed: main effects that stay as they are.
         own: inputs whose main effects were fixed or dropped.
     """
+    several = estimator.model_.outputs > 1 and not hasattr(estimator, "classes_")
+    if several or getattr(estimator, "loss", "squared") != "squared":
+        raise ValueError(
+            "refit solves models of one target with loss='squared', and of classes; this is a "
+            f"{type(estimator).__name__} with loss={getattr(estimator, 'loss', None)!r}: edit it "
+            "without refit, or fit it anew with monotone or forbid"
+        )
     with workers(estimator.n_jobs):
         _refitted(estimator, _unpacked(data), fixed, own)
 
@@ -101,7 +87,7 @@ class _Task:
     def solved(self, terms: list[Term], fixed: list[Part]) -> Additive:
         """Return a purified model of these terms, to which the fixed parts are to be added."""
         problem = self.problem
-        nothing = np.zeros((len(self.rows), problem.y.shape[1]))
+        nothing = np.zeros((len(self.rows), problem.outputs))
         offset = sum((part.at(self.rows) for part in fixed), nothing)
         scale, shift = 1.0, 0.0
         if self.link is not None:
@@ -109,7 +95,8 @@ class _Task:
             column, scale, shift = standard(t, problem.weight)
             problem = replace(problem, y=column)
         elif fixed:
-            problem = replace(problem, loss=Shifted(problem.loss, offset))
+            known = np.concatenate([problem.y, offset], 1)
+            problem = replace(problem, y=known, loss=Offset(problem.loss))
         fit = solve(problem, terms, UPDATES)
         line = ("solved again", len(fit.terms), len(fit.theta), float(fit.edf.sum()))
         fit = replace(fit, history=[line])
@@ -144,4 +131,4 @@ def _targets(estimator: Any, y: Array, weight: Array) -> tuple[Array, Loss]:
     lacking = classes[~(weight @ targets > 0)].tolist()
     if lacking:
         raise ValueError(f"refit has no rows of the class {lacking[0]!r}")
-    return (targets[:, 1:], Logistic()) if len(classes) == 2 else (targets, Softmax())
+    return (targets[:, 1:], Logistic()) if len(classes) == 2 else (targets, Softmax(len(classes)))

@@ -21,7 +21,7 @@ from ._statistics import Measured, measure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LINKS = {"identity": "", "log": "log ", "sqrt": "square root of "}
+LINKS = {"identity": "", "log": "log ", "sqrt": "square root of ", "logit": "log odds of "}
 
 
 NETWORKS = "(networks)"  # the column of what the deep part adds
@@ -40,6 +40,7 @@ class ExplainMixin:
 
     model_: Additive
     measured_: Measured
+    _explained = "deviance"  # what `deviance_explained_` is a share of
 
     @property
     def effects_(self) -> Effects:
@@ -133,6 +134,11 @@ class ExplainMixin:
         texts = [f"{f.name} ({', '.join(f'{code:g}' for code in f.special)})" for f in special]
         if texts:
             lines.append(_listed("special values with effects of their own: ", texts, len(texts)))
+        share = getattr(self, "deviance_explained_", None)
+        if share is not None:
+            lines.append(
+                f"explains {share:.1%} of the {self._explained} of the rows it was fitted to"
+            )
         lines.append(f"{len(effects)} effects, by their share of the variance:")
         lines += [f"  {effect.share:7.1%}  {effect.name}" for effect in effects[:_MOST]]
         more = len(effects) - _MOST
@@ -144,7 +150,28 @@ class ExplainMixin:
             return _listed("predicts classes: ", [str(c) for c in classes], len(classes))
         link = getattr(self, "link_", None)
         name = "identity" if link is None else link.name
-        return f"predicts a number{'' if name == 'identity' else f', link {name}'}"
+        parts = [
+            _listed("predicts ", names, len(names))
+            if (names := self._output_names())
+            else "predicts a number"
+        ]
+        if self._loss() != "squared":
+            numbers = getattr(self, "loss_numbers_", {})
+            parts.append(f"loss {self._loss().replace('_', ' ')}")
+            parts += [f"{key} {value}" for key, value in numbers.items() if key != "quantiles"]
+        return ", ".join([*parts, *([] if name == "identity" else [f"link {name}"])])
+
+    def _loss(self) -> str:
+        """The name of the loss."""
+        return str(getattr(self, "loss", "squared"))
+
+    def _output_names(self) -> list[str]:
+        """What each of several outputs that are no classes is called."""
+        names = [str(name) for name in getattr(self, "output_names_", ())]
+        target = str(getattr(self, "target_name_", "target"))
+        if self._loss() == "quantile":
+            return [f"quantile {name} of {target}" for name in names]
+        return names
 
     def explain_local(self, X: Any, output: Any = None, total: str = "prediction") -> pd.DataFrame:
         """Return what each effect adds to f at each row of X.
@@ -279,8 +306,10 @@ class ExplainMixin:
     # -- outputs
 
     def _output_classes(self) -> tuple[Any, ...]:
-        """The class of each output; none for numbers and for two classes."""
-        return tuple(self.classes_) if self.model_.outputs > 1 else ()  # type: ignore[attr-defined]
+        """The class or target of each output; none where there is one."""
+        if self.model_.outputs == 1:
+            return ()
+        return tuple(getattr(self, "output_names_", ())) or tuple(self.classes_)  # type: ignore[attr-defined]
 
     def _outputs(self, output: Any) -> list[int]:
         """Return the positions of an output that is given by its class; of all for None."""
@@ -298,7 +327,8 @@ class ExplainMixin:
         classes = getattr(self, "classes_", None)
         if classes is None:
             link = self.link_.name  # type: ignore[attr-defined]
-            return LINKS[link] + str(getattr(self, "target_name_", "target"))
+            target = str(getattr(self, "target_name_", "target"))
+            return LINKS[link] + (self._output_names() or [target])[k]
         if self.model_.outputs == 1:
             return f"log odds of {classes[1]}"
         return f"softmax score of {classes[k]}"

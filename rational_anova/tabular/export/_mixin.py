@@ -43,7 +43,14 @@ class ExportMixin:
         check_is_fitted(self)
         if whole:
             effects_only(self, "an export")
-        return plan(self.model_, getattr(self, "classes_", None), getattr(self, "link_", Link()))
+        names: tuple[str, ...] = getattr(self, "output_names_", ())
+        levels: tuple[float, ...] = ()
+        if names and getattr(self, "loss", "") == "quantile":
+            levels = tuple(float(name) for name in names)
+        return plan(
+            self.model_, getattr(self, "classes_", None), getattr(self, "link_", Link()), names,
+            levels, getattr(self, "cuts_", ()),
+        )  # fmt: skip
 
     def symbolic_formula(
         self,
@@ -157,8 +164,9 @@ class ExportMixin:
         """Return the source of a module with a function `predict(row)`; it imports math alone.
 
         `row` is a dict of column names. Gaps are None or NaN; dates are ISO texts or objects of
-        datetime. `predict` returns the prediction, or a dict of the classes' probabilities, and
-        `decision` the list of f.
+        datetime. `predict` returns the prediction, or a dict: of the classes' probabilities, or of
+        several targets or quantiles. `decision` returns the list of f. Predictions are those of an
+        offset of zero, and of one unit of exposure.
         """
         return python(self._plan(), f"Predictions of a {type(self).__name__}.")
 
@@ -180,7 +188,7 @@ class ExportMixin:
         Args:
             dialect: `ansi`, `sqlite`, `postgres` or `duckdb`; dates need one of the last three.
             output: `prediction` (for classes, the most probable one), or a class for its
-                probability.
+                probability, or the name of one of several targets or quantiles.
             table: name or alias of the table, to go before each column. Without it `ansi` takes
                 `t`, as in `FROM people AS t`: where SQLite read it, an unknown name in double
                 quotes alone would be a text.
@@ -234,8 +242,8 @@ class ExportMixin:
         own = self._plan()
         if output is None and len(own.intercept) > 1:
             raise ValueError(
-                "classes have numerators of their own, so each has its own network: pass output="
-                f"one of {own.classes}"
+                "outputs have numerators of their own, so each has its own network: pass output="
+                f"one of {own.classes or list(own.names_of_outputs)}"
             )
         return network(own, own.combination(output))
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.types import Array
+from ..fit import Link, middle_of
 from ._plan import Columns, Piece, Plan, gap_code, texts
 
 
@@ -173,18 +174,43 @@ def _outcome(graph: Graph, plan: Plan, f: str) -> tuple[str, int]:
     result = "prediction" if plan.classes is None else "probabilities"
     while result in plan.names:
         result += "_"
+    if plan.cuts:
+        below = graph.node("Sigmoid", graph.node("Sub", graph.constant([plan.cuts]), f))
+        none = graph.node("Mul", f, graph.constant(0.0))
+        one = graph.node("Add", none, graph.constant(1.0))
+        upper = graph.node("Concat", below, one, axis=1)
+        lower = graph.node("Concat", none, below, axis=1)
+        return graph.node("Sub", upper, lower, result=result), len(plan.cuts) + 1
     if plan.classes is not None:
         if len(plan.classes) == 2:
             zero = graph.node("Sub", f, f)
             f = graph.node("Concat", zero, f, axis=1)
         return graph.node("Softmax", f, axis=1, result=result), len(plan.classes)
-    link = plan.link
+    f = _mean(graph, f, plan.link)
+    if plan.levels:
+        f = _uncrossed(graph, f, plan.levels)
+    return graph.node("Identity", f, result=result), max(len(plan.names_of_outputs), 1)
+
+
+def _mean(graph: Graph, f: str, link: Link) -> str:
+    """Add the way from decisions to means."""
     if np.isfinite([link.low, link.high]).all():
         f = graph.node("Clip", f, graph.constant(link.low), graph.constant(link.high))
     if link.name == "log":
-        f = graph.node("Exp", f)
-        return graph.node("Mul", f, graph.constant(link.smear), result=result), 1
+        return graph.node("Mul", graph.node("Exp", f), graph.constant(link.smear))
     if link.name == "sqrt":
-        f = graph.node("Mul", f, f)
-        return graph.node("Add", f, graph.constant(link.smear), result=result), 1
-    return graph.node("Identity", f, result=result), 1
+        return graph.node("Add", graph.node("Mul", f, f), graph.constant(link.smear))
+    return graph.node("Sigmoid", f) if link.name == "logit" else f
+
+
+def _uncrossed(graph: Graph, f: str, levels: tuple[float, ...]) -> str:
+    """Add what keeps quantiles from crossing one nearer to the middle."""
+    columns = [
+        graph.node("Gather", f, graph.constant([k], np.int64), axis=1) for k in range(len(levels))
+    ]
+    middle = middle_of(levels)
+    for k in range(middle + 1, len(levels)):
+        columns[k] = graph.node("Max", columns[k], columns[k - 1])
+    for k in range(middle, 0, -1):
+        columns[k - 1] = graph.node("Min", columns[k - 1], columns[k])
+    return graph.node("Concat", *columns, axis=1)

@@ -100,6 +100,9 @@ class Plan:
         effects: the pieces of each effect, by its inputs.
         classes: None for a regression.
         link: of a regression.
+        names_of_outputs: of several targets or quantiles; empty for one.
+        levels: of quantiles, which must not cross.
+        cuts: of ordered classes, on the scale of f.
     """
 
     features: list[Feature]
@@ -107,6 +110,9 @@ class Plan:
     effects: dict[Axes, list[Piece]]
     classes: list[Any] | None
     link: Link
+    names_of_outputs: tuple[str, ...] = ()
+    levels: tuple[float, ...] = ()
+    cuts: tuple[float, ...] = ()
 
     @property
     def used(self) -> list[int]:
@@ -146,7 +152,7 @@ class Plan:
 
     def combination(self, output: Any) -> Array:
         """Return the weights of the outputs that make the decision for a class."""
-        if output is None and len(self.intercept) == 1:
+        if len(self.intercept) == 1 and (output is None or self.cuts):
             return np.ones(1)
         k = self.place(output)
         if len(self.intercept) == 1:  # f is for the second of two classes
@@ -154,7 +160,12 @@ class Plan:
         return np.eye(len(self.intercept))[k]
 
     def place(self, output: Any) -> int:
-        """Return the position of a class."""
+        """Return the position of a class, or of one of several targets."""
+        if self.names_of_outputs:
+            if str(output) not in self.names_of_outputs:
+                known = list(self.names_of_outputs)
+                raise ValueError(f"output must be one of {known}, got {output!r}")
+            return self.names_of_outputs.index(str(output))
         if self.classes is None:
             raise ValueError(f"output={output!r} names a class, but this model predicts a number")
         if output not in self.classes:
@@ -192,11 +203,17 @@ def texts(feature: Feature) -> dict[str, int]:
     return found
 
 
-def plan(model: Additive, classes: Array | None, link: Link) -> Plan:
+def plan(
+    model: Additive, classes: Array | None, link: Link, names: Sequence[str] = (),
+    levels: Sequence[float] = (), cuts: Sequence[float] = (),
+) -> Plan:  # fmt: skip
     """Return what there is to write of a model."""
     effects = {axes: _effect(model, axes) for axes in model.axes}
     found = None if classes is None else [plain(c, "the target") for c in classes]
-    return Plan(model.features, model.intercept, effects, found, link)
+    return Plan(
+        model.features, model.intercept, effects, found, link, tuple(names), tuple(levels),
+        tuple(cuts),
+    )  # fmt: skip
 
 
 def _effect(model: Additive, axes: Axes) -> list[Piece]:

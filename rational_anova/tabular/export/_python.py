@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.types import Array
+from ..fit import Link, middle_of
 from . import _runtime
 from ._plan import Columns, Plan, gap_code, plain
 
@@ -93,15 +94,38 @@ def _tuple(values: Array) -> str:
 
 def _predict(plan: Plan) -> str:
     lines = ["def predict(row):"]
+    if plan.cuts:
+        lines.append("    f = decision(row)[0]")
+        lines.append(f"    below = [0.0, *(_expit(c - f) for c in {list(plan.cuts)!r}), 1.0]")
+        lines.append("    shares = [b - a for a, b in zip(below, below[1:])]")
+        lines.append(f"    return dict(zip({plan.classes!r}, shares))")
+        return "\n".join(lines)
     if plan.classes is not None:
         f = "[0.0, *decision(row)]" if len(plan.intercept) == 1 else "decision(row)"
         lines.append(f"    return dict(zip({plan.classes!r}, _softmax({f})))")
         return "\n".join(lines)
-    link, f = plan.link, "decision(row)[0]"
+    if not plan.names_of_outputs:
+        lines.append(f"    return {_mean('decision(row)[0]', plan.link)}")
+        return "\n".join(lines)
+    lines.append(f"    found = [{_mean('f', plan.link)} for f in decision(row)]")
+    if plan.levels:  # none crosses one nearer to the middle
+        middle = middle_of(plan.levels)
+        lines.append(f"    for k in range({middle + 1}, {len(plan.levels)}):")
+        lines.append("        found[k] = max(found[k], found[k - 1])")
+        lines.append(f"    for k in range({middle}, 0, -1):")
+        lines.append("        found[k - 1] = min(found[k - 1], found[k])")
+    lines.append(f"    return dict(zip({list(plan.names_of_outputs)!r}, found))")
+    return "\n".join(lines)
+
+
+def _mean(f: str, link: Link) -> str:
+    """Return the way from a decision to the mean."""
     if np.isfinite([link.low, link.high]).all():
         f = f"_clip({f}, {float(link.low)!r}, {float(link.high)!r})"
-    lines.append(f"    f = {f}")
     smear = float(link.smear)
-    back = {"log": f"{smear!r} * math.exp(f)", "sqrt": f"f * f + {smear!r}"}
-    lines.append(f"    return {back.get(link.name, 'f')}")
-    return "\n".join(lines)
+    back = {
+        "log": f"{smear!r} * math.exp({f})",
+        "sqrt": f"{f} ** 2 + {smear!r}",
+        "logit": f"_expit({f})",
+    }
+    return back.get(link.name, f)

@@ -117,3 +117,7 @@ def _pair(first, second, numerators):
 def _softmax(f):
     powers = [math.exp(v - max(f)) for v in f]
     return [p / sum(powers) for p in powers]
+
+
+def _expit(f):
+    return 1 / (1 + math.exp(-f)) if f > 0 else math.exp(f) / (1 + math.exp(f))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._core import checks as check
 from ..._core.types import Array
-from ..fit import Link
+from ..fit import Link, likeliest, middle_of
 from ._plan import Language, Plan, decision, gap_code, plain, texts
 
 
@@ -231,6 +231,8 @@ class Sql(Language[str]):
         f = self.clipped(f, link.low, link.high)
         if link.name == "log":
             return f"{number(link.smear)} * EXP({f})"
+        if link.name == "logit":
+            return f"1e0 / (1e0 + EXP(-({f})))"
         return f"POWER({f}, 2) + {number(link.smear)}" if link.name == "sqrt" else f
 
 
@@ -256,6 +258,8 @@ def sql(
     language = Sql(plan, check.lookup(dialect, DIALECTS, "dialect"), table)
     if probability is not None:
         return _probability(language, plan, probability)
+    if plan.names_of_outputs:
+        return _one_of(language, plan, output)
     if plan.classes is None:
         if output != "prediction":
             raise ValueError(f"output={output!r}: a model of a number has only 'prediction'")
@@ -265,7 +269,24 @@ def sql(
     return _probability(language, plan, output)
 
 
+def _one_of(language: Sql, plan: Plan, output: Any) -> str:
+    """Return one of several targets, or a quantile that crosses none nearer to the middle."""
+    k = plan.place(output)
+    each = np.eye(len(plan.intercept))
+    if not plan.levels:
+        return language.mean(decision(language, plan, each[k]), plan.link)
+    middle = middle_of(plan.levels)
+    on_the_way = range(middle, k + 1) if k >= middle else range(k, middle + 1)
+    found = [language.mean(decision(language, plan, each[j]), plan.link) for j in on_the_way]
+    if len(found) == 1:
+        return found[0]
+    outermost = language.dialect.greatest if k > middle else language.dialect.least
+    return f"{outermost}({', '.join(found)})"
+
+
 def _probability(language: Sql, plan: Plan, output: Any) -> str:
+    if plan.cuts:
+        return _between(language, plan, plan.place(output))
     mine = _decisions(plan)[plan.place(output)]
     # 1/(1 + the sum of exp(f_j - f_k)): each difference is a sum of effects as well
     odds = [
@@ -277,6 +298,18 @@ def _probability(language: Sql, plan: Plan, output: Any) -> str:
     return f"1e0 / (1e0 + {language.total(ratios)})"
 
 
+def _between(language: Sql, plan: Plan, k: int) -> str:
+    """Return the probability of an ordered class."""
+    f = decision(language, plan, np.ones(1))
+    ends = [
+        f"1e0 / (1e0 + EXP({language.clipped(f'({f}) - {number(cut)}', -STEEPEST, STEEPEST)}))"
+        for cut in plan.cuts[max(k - 1, 0) : k + 1]
+    ]
+    if k == 0:
+        return ends[0]
+    return f"1e0 - {ends[0]}" if k == len(plan.cuts) else f"{ends[1]} - {ends[0]}"
+
+
 def _decisions(plan: Plan) -> Array:
     """Return the combination of outputs that is each class's decision."""
     return np.array([[0.0], [1.0]]) if len(plan.intercept) == 1 else np.eye(len(plan.intercept))
@@ -285,8 +318,13 @@ def _decisions(plan: Plan) -> Array:
 def _best(language: Sql, plan: Plan) -> str:
     """Return the most probable class: the first that none of the later ones beats."""
     assert plan.classes is not None
-    weights = _decisions(plan)
     names = [language.dialect.literal(c) for c in plan.classes]
+    if plan.cuts:  # the most probable one changes at fixed decisions
+        f = decision(language, plan, np.ones(1))
+        *borders, (_, last) = likeliest(np.array(plan.cuts))
+        whens = [f"WHEN ({f}) < {number(end)} THEN {names[k]}" for end, k in borders]
+        return f"CASE {' '.join(whens)} ELSE {names[last]} END" if whens else names[last]
+    weights = _decisions(plan)
     cases = []
     for k in range(len(names) - 1):
         wins = [

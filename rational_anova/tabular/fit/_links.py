@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import expit
 
 from ..._core.types import Array
 
@@ -26,7 +27,7 @@ class Link:
     """A scale for the target, and the way back to its mean.
 
     Args:
-        name: `identity`, `log` or `sqrt`.
+        name: `identity`, `log`, `sqrt` or `logit`.
         low: of the decisions that are taken back, since exp and squares run away.
         high: as `low`.
         smear: mean of the target where the decision is 0 (log: a factor; sqrt: an addend).
@@ -41,19 +42,30 @@ class Link:
         """Return targets on the link's scale."""
         return np.asarray(FORWARD[self.name](y))
 
-    def mean(self, f: Array) -> Array:
-        """Return the mean of the target for a decision f on the link's scale."""
-        f = np.clip(f, self.low, self.high)
+    def mean(self, f: Array, offset: Array | float = 0.0) -> Array:
+        """Return the mean of the target for a decision f, and what is known to be added to it."""
+        f = np.clip(f, self.low, self.high) + offset
         if self.name == "log":
             return np.asarray(self.smear * np.exp(f))
         if self.name == "sqrt":
             return np.asarray(f**2 + self.smear)
-        return f
+        return np.asarray(expit(f)) if self.name == "logit" else np.maximum(f, self.low)
 
-    def slope(self, f: Array) -> Array:
+    def slope(self, f: Array, offset: Array | float = 0.0) -> Array:
         """Return the derivative of `mean`."""
-        f = np.clip(f, self.low, self.high)
-        return {"log": self.smear * np.exp(f), "sqrt": 2 * f}.get(self.name, np.ones_like(f))
+        f = np.clip(f, self.low, self.high) + offset
+        if self.name == "log":
+            return np.asarray(self.smear * np.exp(f))
+        if self.name == "logit":
+            return np.asarray(expit(f) * expit(-f))
+        return 2 * f if self.name == "sqrt" else np.ones_like(f)
+
+    def within(self, f: Array) -> Link:
+        """Return the link, of decisions that go little beyond fitted ones."""
+        if self.name == "identity":
+            return self
+        room = ROOM * float(np.ptp(f))
+        return replace(self, low=float(f.min()) - room, high=float(f.max()) + room)
 
     def quantile(self, f: Array) -> Array:
         """Return the target at a quantile f of the link's scale; no mean is taken."""

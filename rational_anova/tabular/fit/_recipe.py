@@ -47,7 +47,7 @@ class Options:
     Args:
         pairs: how many at most.
         pair_columns: numerators of all pairs at most.
-        refinements: steps that move the heads, at most.
+        refinements: maximum number of steps that optimise the heads (basis functions).
         lean: one wide head for each number, and no more: nearly a linear model.
         rich: more heads than the rows would otherwise get.
         pool: degrees of freedom by which the penalty of a main effect leans to that of all; None:
@@ -68,7 +68,7 @@ class Options:
 
 def pooled(problem: Problem, pool: float | None = None) -> Problem:
     """Return the problem with main effects that share their penalty as far as its rows ask."""
-    return replace(problem, pool=float(problem.count < SMALL) if pool is None else pool)
+    return replace(problem, pool=float(problem.telling < SMALL) if pool is None else pool)
 
 
 class Recipe:
@@ -103,7 +103,7 @@ class Recipe:
             if pairs:
                 fit = self._solved([*terms, *pairs], 3, fit, "pairs")
                 terms = self._pruned(fit)
-        if len(terms) < len(fit.terms) or self.problem.loss.fixed_noise is None:
+        if len(terms) < len(fit.terms) or self.problem.loss.quadratic:
             fit = self._solved(terms, 4, fit, "pruned")
         return self._refined(fit)
 
@@ -137,7 +137,7 @@ class Recipe:
 
     def _most(self) -> int:
         """How many heads one input may have."""
-        rows, rich = self.problem.count, self.options.rich
+        rows, rich = self.problem.telling, self.options.rich
         each = MAIN_ROOM[rich] * rows / (2 * len(self.features))
         return max(4, int(min(rows / HEAD_ROWS[rich], each)))
 
@@ -174,7 +174,7 @@ class Recipe:
         for i, feature in enumerate(self.features):
             if feature.category or len(self.spreads[i].levels) <= 40:
                 continue
-            counts = [count for count in FINE_BINS if FINE_ROWS * count <= self.problem.count]
+            counts = [count for count in FINE_BINS if FINE_ROWS * count <= self.problem.telling]
             if not counts:
                 break
             tables = [bins(self.coordinates[i], self.spreads[i], count) for count in counts]
@@ -194,7 +194,7 @@ class Recipe:
         best = sorted(gains, key=lambda p: (-max(gains[p].values()), p))[: self.options.pairs]
         chosen: list[Term] = []
         wanted: list[tuple[float, Term]] = []
-        room = min(self.options.pair_columns, int(ROOM[self.options.rich] * self.problem.count))
+        room = min(self.options.pair_columns, int(ROOM[self.options.rich] * self.problem.telling))
         for pair in best:
             term = self._grid(pair, PAIR_HEADS)
             if term is None or term.size > room:
@@ -263,7 +263,7 @@ class Recipe:
 
     def _residual(self, fit: Fit) -> Residual:
         problem = self.problem
-        parts = [problem.loss.working(problem.y, fit.f, k) for k in range(problem.y.shape[1])]
+        parts = [problem.loss.working(problem.y, fit.f, k) for k in range(problem.outputs)]
         r, h = (np.stack(each, 1) for each in zip(*parts, strict=True))
         weight = h * problem.weight[:, None]
         return Residual(r, weight, problem.fold, weight.sum(0) / problem.count)
@@ -272,7 +272,7 @@ class Recipe:
         if self._begin(stage) and before is not None:
             return before
         start = start_penalty(terms)
-        penalty = np.repeat(start[:, None], self.problem.y.shape[1], 1)
+        penalty = np.repeat(start[:, None], self.problem.outputs, 1)
         if before is not None:
             known = {id(t): p for t, p in zip(before.terms, before.penalty, strict=True)}
             for k, term in enumerate(terms):

@@ -4,87 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
-from scipy.special import expit, log_softmax, softmax
 
 from ..._core.types import Array
 from ..model import Rows, Term
 from ._design import Design
+from ._losses import Loss
 from ._ridge import Solution, evidence_ridge
-
-LEAST_WEIGHT = 1e-3  # of a row in the logistic loss, so that certain rows stay finite
-
-
-class Loss(Protocol):
-    """What the fit needs of a loss; targets and decisions are (rows, outputs)."""
-
-    fixed_noise: float | None
-
-    def start(self, y: Array, weight: Array) -> Array:
-        """Return the best constant, (outputs,)."""
-        ...
-
-    def working(self, y: Array, f: Array, output: int) -> tuple[Array, Array]:
-        """Return residual r and weight h of a row: the loss is about h (r - step)^2 / 2."""
-        ...
-
-    def mean(self, y: Array, f: Array, weight: Array) -> float:
-        """Return twice the mean loss: squared errors, or the deviance."""
-        ...
-
-
-class Squared:
-    """Squared error."""
-
-    fixed_noise: float | None = None
-
-    def start(self, y: Array, weight: Array) -> Array:
-        return np.asarray(np.average(y, axis=0, weights=weight))
-
-    def working(self, y: Array, f: Array, output: int) -> tuple[Array, Array]:
-        return y[:, output] - f[:, output], np.ones(len(y))
-
-    def mean(self, y: Array, f: Array, weight: Array) -> float:
-        return float(np.average(((y - f) ** 2).sum(1), weights=weight))
-
-
-class Logistic:
-    """The logistic loss; y is one column of zeros and ones."""
-
-    fixed_noise: float | None = 1.0
-
-    def start(self, y: Array, weight: Array) -> Array:
-        p = np.average(y, axis=0, weights=weight)
-        return np.asarray(np.log(p / (1 - p)))
-
-    def working(self, y: Array, f: Array, output: int) -> tuple[Array, Array]:
-        p = expit(f[:, output])
-        h = np.clip(p * (1 - p), LEAST_WEIGHT, None)
-        return (y[:, output] - p) / h, h
-
-    def mean(self, y: Array, f: Array, weight: Array) -> float:
-        return 2 * float(np.average(np.logaddexp(0, np.where(y > 0, -f, f))[:, 0], weights=weight))
-
-
-class Softmax:
-    """The multinomial loss; y has an indicator for each class."""
-
-    fixed_noise: float | None = 1.0
-
-    def start(self, y: Array, weight: Array) -> Array:
-        logs = np.log(np.average(y, axis=0, weights=weight))
-        return np.asarray(logs - logs.mean())
-
-    def working(self, y: Array, f: Array, output: int) -> tuple[Array, Array]:
-        p = softmax(f, axis=1)[:, output]
-        h = np.clip(p * (1 - p), LEAST_WEIGHT, None)
-        return (y[:, output] - p) / h, h
-
-    def mean(self, y: Array, f: Array, weight: Array) -> float:
-        return -2 * float(np.average((y * log_softmax(f, axis=1)).sum(1), weights=weight))
-
 
 START_PENALTY, START_SHARE = 30.0, 0.05
 NEWTON = 10  # steps at most
@@ -100,7 +27,7 @@ def start_penalty(terms: Sequence[Term]) -> Array:
 
 @dataclass
 class Problem:
-    """What is to be fitted; targets are (rows, outputs)."""
+    """What is to be fitted; `y` has the targets, and what else the loss knows of a row."""
 
     rows: Rows
     y: Array
@@ -113,6 +40,16 @@ class Problem:
     def count(self) -> float:
         """How many rows there are, by weight."""
         return float(self.weight.sum())
+
+    @property
+    def telling(self) -> float:
+        """How many rows tell something, by weight."""
+        return self.loss.telling(self.y, self.weight)
+
+    @property
+    def outputs(self) -> int:
+        """How many decisions there are for a row."""
+        return self.loss.outputs
 
     def part(self, rows: Array) -> Problem:
         """Return the problem on some of the rows."""
@@ -133,6 +70,7 @@ class Fit:
     design: Design
     solutions: list[Solution]  # one for each output
     f: Array
+    loss: Loss
     edf_heads: float = 0.0
     history: list[tuple[str, int, int, float]] = field(default_factory=list)
 
@@ -158,11 +96,11 @@ class Fit:
 
     @property
     def noise(self) -> float:
-        """Variance of the targets about the fit (1 for classes)."""
-        return self.solutions[0].noise
+        """Variance of the targets about the fit (1 for classes), the mean of all outputs."""
+        return float(np.mean([s.noise for s in self.solutions]))
 
     def criterion(self, problem: Problem) -> float:
-        """Return GCV for squared errors, AIC for classes; the heads' freedom counts, too."""
+        """Return GCV where the noise is estimated, else AIC; the heads' freedom counts, too."""
         edf = sum(s.edf.sum() for s in self.solutions) + self.edf_heads
         mean = problem.loss.mean(problem.y, self.f, problem.weight)
         if problem.loss.fixed_noise is None:
@@ -183,25 +121,32 @@ def solve(
         before: an earlier fit whose decision Newton's method starts from.
         penalty: (terms, outputs) to start from.
     """
-    outputs = problem.y.shape[1]
     if penalty is None:
-        penalty = np.repeat(start_penalty(terms)[:, None], outputs, 1)
+        penalty = np.repeat(start_penalty(terms)[:, None], problem.outputs, 1)
     design = Design(terms, problem.rows, problem.weight)
-    if problem.loss.fixed_noise is None:
-        gram = design.gram(problem.weight, problem.y[:, 0])
-        found = evidence_ridge(
-            *gram, problem.count, design.group, penalty[:, 0], design.main, updates,
+    if not problem.loss.quadratic:
+        return _newton(problem, list(terms), design, penalty, updates, before)
+    found = [
+        evidence_ridge(
+            *design.gram(problem.weight, problem.y[:, k]),
+            problem.count,
+            design.group,
+            penalty[:, k],
+            design.main,
+            updates,
             pool=problem.pool,
-        )  # fmt: skip
-        return Fit(list(terms), design, [found], design.apply(found.theta)[:, None])
-    return _newton(problem, list(terms), design, penalty, updates, before)
+        )
+        for k in range(problem.outputs)
+    ]
+    f = np.stack([design.apply(each.theta) for each in found], 1)
+    return Fit(list(terms), design, found, f, problem.loss)
 
 
 def _newton(
     problem: Problem, terms: list[Term], design: Design, penalty: Array, updates: int,
     before: Fit | None,
 ) -> Fit:  # fmt: skip
-    loss, y, outputs = problem.loss, problem.y, problem.y.shape[1]
+    loss, y, outputs = problem.loss, problem.y, problem.outputs
     f = np.tile(loss.start(y, problem.weight), (len(y), 1)) if before is None else before.f.copy()
     cost = np.zeros(outputs) if before is None else before.cost
     value = loss.mean(y, f, problem.weight)
@@ -239,4 +184,4 @@ def _newton(
     found_all = [s for s in solutions if s is not None]
     if not whole:
         f = np.stack([design.apply(s.theta) for s in found_all], 1)
-    return Fit(terms, design, found_all, f)
+    return Fit(terms, design, found_all, f, loss)

@@ -6,6 +6,7 @@ from ._additive import Part as Part
 from ._additive import Sum as Sum
 from ._additive import basis_key as basis_key
 from ._additive import intercept_with_draws as intercept_with_draws
+from ._additive import lifted as lifted
 from ._additive import with_draws as with_draws
 from ._bases import Basis as Basis
 from ._bases import Codes as Codes

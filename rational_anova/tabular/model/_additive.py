@@ -52,7 +52,8 @@ class Additive:
         intercept: (outputs,).
         parts: terms with numerators.
         intercept_draws: (outputs, draws), those of the intercept that go with the parts' draws.
-        noise: variance of the target about f, in units of f squared (1 for classes).
+        noise: variance of the target about f, in units of f squared (1 for classes); one for each
+            output where they differ.
         edf: effective degrees of freedom.
         history: (stage, terms, columns, edf) of the fit.
         shared: parts whose draws are what `identify` took from those of main effects; their
@@ -63,7 +64,7 @@ class Additive:
     intercept: Array
     parts: list[Part]
     intercept_draws: Array
-    noise: float
+    noise: float | Array
     edf: float
     history: list[tuple[str, int, int, float]]
     shared: list[Part] = field(default_factory=list)
@@ -116,6 +117,15 @@ class Additive:
                     total += part.drawn(some)
                 result[piece] = total.std(2)
         return result
+
+
+def lifted(model: Additive, lift: float | Array) -> Additive:
+    """Return the model with a constant added to its decisions."""
+    lift = np.broadcast_to(lift, model.outputs)
+    return replace(
+        model, intercept=model.intercept + lift,
+        intercept_draws=model.intercept_draws + lift[:, None],
+    )  # fmt: skip
 
 
 ROUNDING = 1e-13  # of what was summed, below which a numerator is a rounding error

@@ -78,7 +78,7 @@ def constrain(problem: Problem, fit: Fit, signs: dict[int, int]) -> Fit:
     """
     if len(fit.solutions) != 1:
         raise ValueError(
-            f"monotone needs one output, got {len(fit.solutions)}: it is for numbers and for two "
+            f"monotone needs one output, got {len(fit.solutions)}: it is for a number and for two "
             "classes"
         )
     fit = _enriched(problem, fit, signs)
@@ -86,13 +86,13 @@ def constrain(problem: Problem, fit: Fit, signs: dict[int, int]) -> Fit:
     if not inputs:
         return fit
     solution = fit.solutions[0]
-    if problem.loss.fixed_noise is None:
+    if problem.loss.quadratic:
         theta = Cone(inputs, solution.theta, solution.factor).proved()
     else:
         theta = _newton(problem, fit, inputs)
     f = fit.design.apply(theta)[:, None]
     noise = solution.noise
-    if problem.loss.fixed_noise is None:  # what the constraints leave over is noise, too
+    if problem.loss.quadratic:  # what the constraints leave over is noise, too
         freedom = max(problem.count - solution.edf.sum() - 1, 0.1 * problem.count)
         rest = problem.loss.mean(problem.y, f, problem.weight) * problem.count / freedom
         noise = max(noise, rest)

@@ -22,6 +22,7 @@ from ._ready import prepare as prepare
 from ._ready import prepare_source as prepare_source
 from ._ready import require_module as require_module
 from ._ready import set_modes as set_modes
+from ._ready import weighable as weighable
 from ._sources import Batch as Batch
 from ._sources import Data as Data
 from ._sources import Rows as Rows

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.utils.data import BatchSampler, DataLoader
 
 from ._processes import Processes
-from ._sources import Batch, Rows, Source, Stream, unpack
+from ._sources import Batch, Named, Rows, Source, Stream, unpack
 
 _ROWS, _GOLDEN = 8192, -7046029254386353131  # of a digest: rows at once; 2^64 over the golden ratio
 
@@ -19,7 +19,7 @@ def digest(batch: Batch, numbers: Tensor | None = None) -> int:
 
     It is a sum over the rows, so that those of several processes add up to that of all.
     """
-    parts = [part.detach().cpu() for part in batch if part is not None]
+    parts = [part.detach().cpu() for part in _tensors(batch)]
     order = torch.arange(len(batch.x)) if numbers is None else numbers
     total = torch.zeros((), dtype=torch.int64)
     for first in range(0, len(batch.x), _ROWS):
@@ -30,6 +30,12 @@ def digest(batch: Batch, numbers: Tensor | None = None) -> int:
         mixed = (content * factors).sum(1) ^ (order[rows] * _GOLDEN)
         total += ((mixed ^ (mixed >> 31)) * _GOLDEN).sum()  # integers of torch wrap around
     return int(total) & (2**63 - 1)
+
+
+def _tensors(batch: Batch) -> list[Tensor]:
+    named = isinstance(batch.x, Named)
+    inputs = [batch.x.parts[name] for name in sorted(batch.x.parts)] if named else [batch.x]
+    return [part for part in (*inputs, batch.y, batch.weight) if part is not None]
 
 
 def _mixer() -> torch.Generator:
@@ -67,7 +73,7 @@ def _divided_rows(source: Rows, shared: Processes, way: str) -> Rows:
         )
     if same and way != "shards":
         return Rows(*source.batch, shared)
-    shapes = [tuple(part.shape[1:]) for part in source.batch if part is not None]
+    shapes = [tuple(part.shape[1:]) for part in _tensors(source.batch)]
     shared.agree(str(shapes), "the data", "all need the same columns")
     counts = [rows for rows, _ in marks]
     if not all(counts):

@@ -12,11 +12,11 @@ from torch.utils.data import TensorDataset
 from ...networks import RAN
 from ...tables import as_tensor, check_finite_tensor
 from .._losses import Loss, read_targets
-from ._sources import Batch, Data, Rows, Source
+from ._sources import Batch, Data, Named, Rows, Source
 
 
 class Diverged(RuntimeError):
-    """The loss became non-finite or exploded again and again, at ever smaller steps."""
+    """The loss became non-finite or exploded repeatedly, even with smaller steps."""
 
 
 def device_of(model: nn.Module) -> torch.device:
@@ -34,11 +34,27 @@ def prepare(batch: Batch, loss: Loss, outputs: int, model: nn.Module, name: str 
     """Return a batch on the model's device and in its dtype, checked."""
     device, dtype = device_of(model), dtype_of(model)
     x, y, weight = batch
-    check_finite_tensor(x, f"{name}X")
     check_finite_tensor(y, f"{name}y")
     targets = read_targets(y.to(device), loss, outputs, dtype, f"{name}y")
-    x = x.to(device, dtype)
+    x = ready_inputs(x, model, name)
     return Batch(x, targets, None if weight is None else _weights(weight, name).to(device, dtype))
+
+
+def ready_inputs(x: Any, model: nn.Module, name: str = "") -> Any:
+    """Return inputs on the model's device and in its dtype.
+
+    Whole numbers stay whole where inputs have names, and where the model looks tokens up.
+    """
+    device, dtype = device_of(model), dtype_of(model)
+    if isinstance(x, Named):
+        parts = x.parts.items()
+        return Named({n: p.to(device, dtype if p.is_floating_point() else None) for n, p in parts})
+    check_finite_tensor(x, f"{name}X")
+    tokens = not x.is_floating_point() and any(isinstance(m, _LOOKUPS) for m in model.modules())
+    return x.to(device) if tokens else x.to(device, dtype)
+
+
+_LOOKUPS = (nn.Embedding, nn.EmbeddingBag)
 
 
 def _weights(weight: Tensor, name: str) -> Tensor:
@@ -83,29 +99,58 @@ def learnable(source: Source) -> None:
         )
 
 
-def outputs_of(model: nn.Module, source: Source) -> int:
-    """Run two rows through the model, and return how many outputs it has."""
+def outputs_of(model: nn.Module, source: Source, anything: bool = False) -> int:
+    """Run two rows through the model, and return how many outputs it has.
+
+    With `anything` the outputs may have any shape, since a loss of the user's reads them.
+    """
     first = next(iter(source.chunks(2)), None)
     if first is None:
         raise ValueError("the DataLoader yields no batch; is drop_last set with too few rows?")
     x, before = first.x, modes(model)
+    form = "named inputs" if isinstance(x, Named) else f"X of shape {(len(source), *x.shape[1:])}"
     model.eval()
     try:
         with torch.no_grad():
-            result: Any = model(x.to(device_of(model), dtype_of(model)))
+            result = _called(model, ready_inputs(x, model))
     except (RuntimeError, ValueError, TypeError) as error:
-        raise ValueError(
-            f"the model does not take X of shape {(len(source), *x.shape[1:])}: {error}"
-        ) from error
+        raise ValueError(f"the model does not take {form}: {error}") from error
     finally:
         set_modes(before)
-    if not isinstance(result, Tensor) or result.dim() not in (1, 2) or len(result) != len(x):
+    rows = isinstance(result, Tensor) and result.dim() > 0 and len(result) == len(x)
+    if not rows or (result.dim() not in (1, 2) and not anything):
         shape = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
+        way = " (a loss of your own, a function, may take other shapes)" if rows else ""
         raise ValueError(
-            f"the model must return (rows, outputs) for X of shape {(len(source), *x.shape[1:])}; "
-            f"for {len(x)} rows it returns {shape}"
+            f"the model must return (rows, outputs) for {form}; "
+            f"for {len(x)} rows it returns {shape}{way}"
         )
-    return 1 if result.dim() == 1 else int(result.shape[1])
+    return 1 if result.dim() == 1 else int(result.shape[-1])
+
+
+@torch.no_grad()
+def weighable(model: nn.Module, source: Source, loss: Loss) -> None:
+    """Raise where rows have weights, and a loss of the user's has one number for all of them."""
+    if not loss.own or not isinstance(source, Rows) or source.batch.weight is None:
+        return
+    first = source.take(slice(0, 2))
+    before = modes(model)
+    model.eval()
+    values = loss.value(predict(model, first.x), first.y)
+    set_modes(before)
+    if len(values) > 1 and values.stride() == (0,):
+        raise ValueError(
+            f"the loss {loss.name} has one number for a batch, so weights of rows cannot count; "
+            "let it return one for each row (reduction='none'), or leave the weights out"
+        )
+
+
+def _called(model: nn.Module, x: Any) -> Any:
+    """Return what the model makes of inputs; of a record of outputs, its `logits`."""
+    result: Any = model(**x.parts) if isinstance(x, Named) else model(x)
+    if isinstance(result, Mapping):
+        return result.get("logits", result)
+    return getattr(result, "logits", result)
 
 
 def modes(model: nn.Module) -> dict[nn.Module, bool]:
@@ -126,9 +171,9 @@ def require_module(model: object) -> None:
         raise TypeError(f"model must be an nn.Module, got {model!r}{hint}")
 
 
-def predict(model: nn.Module, x: Tensor) -> Tensor:
-    """Return outputs as (rows, outputs)."""
-    result: Tensor = model(x)
+def predict(model: nn.Module, x: Any) -> Tensor:
+    """Return outputs as (rows, outputs), or in the shape that a model with more axes has."""
+    result: Tensor = _called(model, x)
     return result.unsqueeze(-1) if result.dim() == 1 else result
 
 
@@ -138,7 +183,7 @@ def note_inputs(model: nn.Module, data: Data) -> None:
         return
     X: Any = None
     if isinstance(data, Mapping):
-        X = data["train_input"]
+        X = data.get("train_input")
     elif isinstance(data, TensorDataset):
         X = data.tensors[0]
     elif isinstance(data, tuple | list):

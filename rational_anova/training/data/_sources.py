@@ -29,7 +29,25 @@ from ._processes import ALONE, Processes
 Data: TypeAlias = Any  # a pair or triple of arrays, a mapping, a Dataset or a DataLoader
 
 _KEYS = ("train_input", "train_label", "train_weight", "test_input", "test_label", "test_weight")
+_LABELS = ("labels", "label", "y")  # names of targets in batches that are mappings
 _SEED_STEP = 1_000_003  # a prime: no two pairs of seed and epoch in use share an order
+
+
+class Named:
+    """Named inputs of as many rows each, such as tokens and their mask; the model gets keywords.
+
+    Args:
+        parts: tensors by name.
+    """
+
+    def __init__(self, parts: Mapping[str, Tensor]) -> None:
+        self.parts = dict(parts)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.parts.values())))
+
+    def __getitem__(self, rows: Any) -> Named:
+        return Named({name: part[rows] for name, part in self.parts.items()})
 
 
 class Batch(NamedTuple):
@@ -38,7 +56,7 @@ class Batch(NamedTuple):
     Of a batch that several processes share these are the rows of one of them.
     """
 
-    x: Tensor
+    x: Any  # a tensor, or `Named`
     y: Tensor
     weight: Tensor | None
 
@@ -49,7 +67,7 @@ class Batch(NamedTuple):
 
     def idle(self) -> Batch:
         """Return one row that counts for nothing, for a process without a row in a batch."""
-        return Batch(self.x[:1], self.y[:1], self.x.new_zeros(1))
+        return Batch(self.x[:1], self.y[:1], torch.zeros(1, device=self.y.device))
 
 
 class Rows:
@@ -248,6 +266,8 @@ Source: TypeAlias = Rows | Stream
 
 def read(data: Data, batch_size: int, seed: int) -> tuple[Source, Source | None]:
     """Return the training data, and the test data that a mapping may bring along."""
+    if isinstance(data, Mapping) and any(name in data for name in _LABELS):
+        return Rows(*unpack(data, "data")), None
     if isinstance(data, Mapping):
         unknown = set(data) - set(_KEYS)
         if unknown or "train_input" not in data or "train_label" not in data:
@@ -288,8 +308,10 @@ def _stream(loader: DataLoader[Any]) -> Stream:
     return Stream(loader, rows)
 
 
-def unpack(parts: Any, what: str) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Return (x, y) or (x, y, weight) as tensors of equal length."""
+def unpack(parts: Any, what: str) -> tuple[Any, Tensor, Tensor | None]:
+    """Return (x, y) or (x, y, weight) as tensors of equal length; of a mapping, named inputs."""
+    if isinstance(parts, Mapping):
+        return _named(parts, what)
     if not isinstance(parts, tuple | list) or len(parts) not in (2, 3):
         size = f" of {len(parts)}" if isinstance(parts, tuple | list) else ""
         raise TypeError(
@@ -311,6 +333,24 @@ def unpack(parts: Any, what: str) -> tuple[Tensor, Tensor, Tensor | None]:
     if weight is not None and weight.dim() == 2 and weight.shape[1] == 1:
         weight = weight.squeeze(1)
     return x, y, weight
+
+
+def _named(parts: Mapping[str, Any], what: str) -> tuple[Any, Tensor, Tensor | None]:
+    """Return the inputs of a mapping by name, its labels, and its weights if there are any."""
+    label = next((name for name in _LABELS if name in parts), None)
+    inputs = {n: p for n, p in parts.items() if n not in (*_LABELS, "weight")}
+    if label is None or not inputs:
+        raise TypeError(
+            f"{what} is a mapping with {', '.join(map(str, parts))}; it needs inputs, and targets "
+            f"under one of {', '.join(map(repr, _LABELS))}"
+        )
+    x = Named({name: as_tensor(part, name) for name, part in inputs.items()})
+    y = as_tensor(parts[label], label)
+    weight = parts.get("weight")
+    for name, part in (*x.parts.items(), (label, y)):
+        if part.dim() == 0 or len(part) != len(y):
+            raise ValueError(f"{label} has {len(y)} rows, {name} has shape {tuple(part.shape)}")
+    return x, y, None if weight is None else as_tensor(weight, "weight")
 
 
 def is_share(validation: Any) -> bool:

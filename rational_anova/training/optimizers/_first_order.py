@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim.lr_scheduler import LRScheduler
 
 from .._losses import Loss
 from ..data import ALONE, Batch, Processes, Source, device_of, reduces
@@ -28,7 +29,9 @@ class FirstOrder:
         model: what to train.
         loss: what to minimise.
         groups: parameter groups with `lr` and `weight_decay`.
-        name: `adam` or `adamw`.
+        name: `adam` or `adamw`; or the optimiser itself, whose groups count then.
+        scheduler: moves the rates of that optimiser, or None.
+        average: share of the running mean of the weights that is kept, 0 for none.
         clip: largest norm of the gradient, or None.
         penalty: group lasso, or None.
         precision: dtype of autocast, or None.
@@ -46,20 +49,27 @@ class FirstOrder:
         loss: Loss,
         groups: Groups,
         *,
-        name: str,
+        name: str | torch.optim.Optimizer,
         clip: float | None,
         penalty: Penalty | None,
         precision: torch.dtype | None,
         run: nn.Module | None = None,
         processes: Processes = ALONE,
         pieces: int = 1,
+        scheduler: LRScheduler | None = None,
+        average: float = 0.0,
     ) -> None:
         self.model, self.loss, self.clip, self.penalty = model, loss, clip, penalty
         self.run = model if run is None else run
         self.processes, self.pieces = processes, pieces
-        kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[name]
-        self.optimizer = kind(groups, fused=_can_fuse(groups))
-        self.rates = [group["lr"] for group in groups]
+        self.scheduler, self.average = scheduler, average
+        if isinstance(name, str):
+            kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[name]
+            self.optimizer: torch.optim.Optimizer = kind(groups, fused=_can_fuse(groups))
+        else:
+            self.optimizer = _of_model(name, model)
+        self.rates = [group["lr"] for group in self.optimizer.param_groups]
+        self.mean = [p.detach().clone() for p in self._averaged()] if average else []
         self.precision = precision
         device = device_of(model).type
         self.scaler = torch.amp.GradScaler(device, enabled=precision == torch.float16)
@@ -70,7 +80,9 @@ class FirstOrder:
         return float(self.optimizer.param_groups[0]["lr"])
 
     def set_rate(self, factor: float) -> None:
-        """Multiply the rates that were asked for."""
+        """Multiply the rates that were asked for; those of a scheduler are its own."""
+        if self.scheduler is not None:
+            return
         for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
             group["lr"] = rate * factor
 
@@ -87,9 +99,25 @@ class FirstOrder:
             return math.nan
         self.scaler.step(self.optimizer)
         self.scaler.update()
+        if self.scheduler is not None:
+            self.scheduler.step()
+        if self.average:
+            with torch.no_grad():
+                torch._foreach_lerp_(self.mean, self._averaged(), 1 - self.average)
         if self.penalty is not None and self.rate > 0:
             self.penalty.step(self._metric(), self.rate)
         return value
+
+    def _averaged(self) -> list[Tensor]:
+        return [p.detach() for p in self.model.parameters() if p.is_floating_point()]
+
+    @torch.no_grad()
+    def exchange(self) -> None:
+        """Let the running mean and the weights change places; nothing without a mean."""
+        for mean, weight in zip(self.mean, self._averaged(), strict=False):
+            kept = weight.clone()
+            weight.copy_(mean)
+            mean.copy_(kept)
 
     def _whole(self) -> bool:
         return self.processes.count == 1 and self.pieces == 1
@@ -161,12 +189,31 @@ class FirstOrder:
 
     def state_dict(self) -> dict[str, Any]:
         """Return what a checkpoint must hold."""
-        return {"optimizer": self.optimizer.state_dict(), "scaler": self.scaler.state_dict()}
+        state = {"optimizer": self.optimizer.state_dict(), "scaler": self.scaler.state_dict()}
+        if self.scheduler is not None:
+            state["scheduler"] = self.scheduler.state_dict()
+        return {**state, "mean": self.mean} if self.average else state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a checkpoint."""
         self.optimizer.load_state_dict(state["optimizer"])
         self.scaler.load_state_dict(state["scaler"])
+        if self.scheduler is not None:
+            self.scheduler.load_state_dict(state["scheduler"])
+        for mean, kept in zip(self.mean, state.get("mean", ()), strict=False):
+            mean.copy_(kept)
+
+
+def _of_model(optimizer: torch.optim.Optimizer, model: nn.Module) -> torch.optim.Optimizer:
+    """Return an optimiser of torch that trains this model; raises if it trains another."""
+    own = {id(p) for p in model.parameters()}
+    given = [p for group in optimizer.param_groups for p in group["params"]]
+    if not all(id(p) in own for p in given):
+        raise ValueError(
+            f"the {type(optimizer).__name__} has parameters that are not this model's; build it on "
+            "model.parameters() or ra.parameter_groups(model, ...), after the model is as it stays"
+        )
+    return optimizer
 
 
 def cut(batch: Batch, pieces: int) -> list[Batch]:
@@ -225,6 +272,9 @@ class LBFGS:
     def rate(self) -> float:
         """The step length that the line search tries first."""
         return float(self.optimizer.param_groups[0]["lr"])
+
+    def exchange(self) -> None:
+        """Do nothing: there is no running mean."""
 
     def set_rate(self, factor: float) -> None:
         """Multiply the step length that was asked for."""

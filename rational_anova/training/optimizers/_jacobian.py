@@ -165,6 +165,19 @@ def evaluate(model: nn.Module, data: Source, loss: Loss, outputs: int, rows: int
     return total / mass
 
 
+@torch.no_grad()
+def all_outputs(
+    model: nn.Module, data: Source, loss: Loss, outputs: int, rows: int = _ROWS
+) -> tuple[Tensor, Tensor]:
+    """Return outputs and targets of all rows, those of other processes included, on the CPU."""
+    parts = []
+    for chunk in data.chunks(rows):
+        x, y, _ = prepare(chunk, loss, outputs, model)
+        parts.append((predict(model, x).cpu(), y.cpu()))
+    every = [part for own in data.processes.of_all(parts) for part in own]
+    return torch.cat([f for f, _ in every]), torch.cat([y for _, y in every])
+
+
 def batch_loss(model: nn.Module, batch: Batch, loss: Loss, mass: float | None = None) -> Tensor:
     """Return the mean loss of a batch, ready to be differentiated.
 

@@ -238,6 +238,9 @@ class LevenbergMarquardt:
             "scale the inputs to order one, or start from smaller coefficients"
         )
 
+    def exchange(self) -> None:
+        """Do nothing: there is no running mean."""
+
     def set_rate(self, factor: float) -> None:
         """Do nothing: the damping looks after the length of the steps."""
 

@@ -34,9 +34,7 @@ def again(page: Page, run: Run, names: list[str], target: str) -> None:
         page.go(f"/law/{new.id}")
 
     with (
-        card(
-            "What do you know?", testid="again", about="It starts a second search beside this one."
-        ),
+        card("What do you know?", testid="again", about="A second search runs beside this one."),
         ui.element("div").classes("stack tight"),
     ):
         text("The law has no", "label")
@@ -54,7 +52,7 @@ def again(page: Page, run: Run, names: list[str], target: str) -> None:
         ).props('outlined dense use-chips data-testid="positive"')  # fmt: skip
         _constants(constants, {target, *names})
         robust = ui.switch(
-            "Some rows may be wrong: name outliers", value=options.get("loss") == "robust"
+            "Some rows may be wrong: find outliers", value=options.get("loss") == "robust"
         ).props('dense data-testid="robust"')
         before = float(options.get("time_limit") or 60)
         times = LIMITS if before in LIMITS else {before: f"{before:g} seconds", **LIMITS}

@@ -26,10 +26,10 @@ async def comparison(first: Opened, second: Opened, titles: tuple[str, str]) -> 
     if same and first.law.target == second.law.target:
         await Slices([first, second]).build()
     verdict = await asyncio.to_thread(_verdict, first, second)
-    with card("What tells them apart", testid="apart"):
+    with card("How they differ", testid="apart"):
         text(verdict, "", "p")
         rows = [(name, *values) for name, *values in _rows(first, second)]
-        numbers_table(("", *titles), rows, "The two laws in numbers")
+        numbers_table(("", *titles), rows, "Comparison in numbers")
 
 
 def _verdict(first: Opened, second: Opened) -> str:
@@ -53,11 +53,11 @@ def _rows(first: Opened, second: Opened) -> list[tuple[Any, ...]]:
             lambda law: sum(p.exact is None and not p.given for p in law.parameters),
         ),
         ("Error / spread", lambda law: number(law.evidence.error, 3)),
-        ("Error on unseen rows", lambda law: number(law.evidence.held_out, 3)),
+        ("Error on held-out rows", lambda law: number(law.evidence.held_out, 3)),
         ("Error outside", lambda law: number(law.evidence.extrapolation, 3)),
         ("Formulas tried", lambda law: f"{law.evidence.candidates:,}"),
         (
-            "Proven to have a value in all of the box",
+            "Proven to be defined on the whole box",
             lambda law: "yes" if law.domain.certified else "no",
         ),
     ]

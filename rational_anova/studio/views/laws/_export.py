@@ -46,7 +46,7 @@ def export(page: Page, shown: Opened, notes: Sequence[str] = ()) -> None:
             return
         ui.download.content(content, f"{stem}.{ending}")
 
-    with card("Take it with you", testid="export"):
+    with card("Export", testid="export"):
         with ui.element("div").classes("row-line"):
             for kind in kinds:
                 ui.button(kind, icon="download", on_click=lambda _, k=kind: give(k)).props(

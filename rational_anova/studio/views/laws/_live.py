@@ -78,7 +78,7 @@ class Live:
             formula(progress.get("svg"), f"{self.target} = {best}")
         error = progress.get("error")
         self.error._text = (
-            f"error {number(error, 2)} of the spread of {self.target}" if error else ""
+            f"error {number(error, 2)} of the standard deviation of {self.target}" if error else ""
         )
         self.error.update()
 

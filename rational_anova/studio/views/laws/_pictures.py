@@ -162,7 +162,7 @@ def comparison(shown: Opened) -> dict[str, Any]:
 
 
 def residuals(shown: Opened, place: int | None) -> dict[str, Any]:
-    """Draw what the law leaves over, against an input or against what the law says."""
+    """Draw residuals, against an input or against what the law says."""
     from ....discovery.law import label, logarithmic, standardised
 
     rows, law = shown.rows, shown.law

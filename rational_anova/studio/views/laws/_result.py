@@ -58,10 +58,10 @@ class _Result:
             await self._sections("coefficients", "groups")
         await self._alternatives()
         with ui.element("div").classes("grid"):
-            with card("How good it is"):
+            with card("Goodness of fit"):
                 await self._sections("evidence")
             with ui.element("div").classes("stack"):
-                with card("How far it holds", testid="domain"):
+                with card("Range of validity", testid="domain"):
                     await self._sections("domain")
                 export(self.page, self.first, self.notes)
                 with card("How it was found"):
@@ -110,7 +110,7 @@ class _Result:
                     text(law.name, "badge")
         formula(self.shown.svg, f"{law.target} = {short(law.rounded())}")
         if self.shown.other:
-            told = "Its numbers are those of the search: it was not tested, and has no error bars."
+            told = "Its parameters are those of the search: it is not tested and has no errors."
             notice(told, "warn")
         else:
             kind = _GRADES.get(str(law.grade)) or "info"
@@ -139,10 +139,10 @@ class _Result:
             with card("Measured against the law"):
                 figure = await asyncio.to_thread(pictures.comparison, shown)
                 draw(figure, "Measured values against those of the law", "comparison")
-        with card("What it leaves over"):
+        with card("Residuals"):
             at = None if start == "said" else start
             figure = await asyncio.to_thread(pictures.residuals, shown, at)
-            picture = draw(figure, "What the law leaves over", "residuals")
+            picture = draw(figure, "Residuals of the law", "residuals")
 
             async def against(event: Any) -> None:
                 place = None if event.value == "said" else event.value
@@ -176,10 +176,12 @@ class _Result:
                 with card(
                     "Length against error",
                     testid="front",
-                    about="The best formula of each length. Click a point to see it as the law.",
+                    about="The best formula of each complexity. Click a point to show it.",
                 ):
                     first = await asyncio.to_thread(pictures.front, law, self.chosen)
-                    self.front = draw(first, "Error of the best formula of each length", "pareto")
+                    self.front = draw(
+                        first, "Error of the best formula of each complexity", "pareto"
+                    )
                     self.front.on("plotly_click", self._clicked, ["points[0].pointIndex", "points"])
                     self._front_list()
             rivals = [r for r in law.rivals if r.own or r.weight >= _LEAST][:_MOST]
@@ -187,7 +189,7 @@ class _Result:
                 with card(
                     "Rivals",
                     testid="rivals",
-                    about="Formulas that were weighed against each other on the same rows.",
+                    about="Formulas that were compared on the same rows.",
                 ):
                     for rival in rivals:
                         self._rival(rival)
@@ -309,8 +311,8 @@ class Slices:
             self.sliders = ui.element("div").classes("sliders")
             self._fill_sliders()
             text(
-                "Bands hold 95%. On grey ground there are no data, and the law is dashed; poles "
-                "are upright lines.", "soft small", "p",
+                "Bands are 95%. On grey ground the law is extrapolated (dashed); poles are "
+                "vertical lines.", "soft small", "p",
             )  # fmt: skip
 
     def _fill_sliders(self) -> None:
@@ -376,7 +378,7 @@ def _route(law: Law) -> tuple[str, ...]:
         return law.evidence.route
     if law.name:
         return (f"It is {law.name} of the catalogue of named laws, fitted to the rows.",)
-    return ("Its numbers were fitted to the rows.",)
+    return ("Its parameters were fitted to the rows.",)
 
 
 def _own_entry(law: Law) -> int | None:

@@ -108,14 +108,14 @@ class Form:
             ui.button("Fit the model", icon="tune", on_click=self._start).props(
                 'data-testid="model-fit"'
             )
-        text("A fifth of the rows is held out and judges the model, now and after each edit.",
+        text("A fifth of the rows is held out to evaluate the model, now and after each edit.",
              "soft small", "p")  # fmt: skip
 
     def _ask(self) -> None:
         """A select for each number: whether its effect must rise or fall, which is then proved."""
         from nicegui import ui
 
-        text("An input that must rise or fall takes part in no pair, and is proved to.",
+        text("An input that must rise or fall is not used in pairs; monotonicity is proved.",
              "soft small", "p")  # fmt: skip
         with ui.element("div").classes("sliders"):
             for name in self.inputs.value[:60]:

@@ -36,7 +36,7 @@ def card_and_exports(session: Session) -> Any:
         if found is not None:  # None: the studio is being closed
             ui.download.content(found[1], found[0])
 
-    with card("Take it with you", testid="model-export"):
+    with card("Export", testid="model-export"):
         with ui.element("div").classes("row-line"):
             for kind, label, about in _FILES:
                 button = ui.button(label, icon="download", on_click=lambda _, k=kind: give(k))

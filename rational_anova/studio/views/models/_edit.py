@@ -59,7 +59,7 @@ class Editor:
                             self.redo = _button("Redo", "redo", self._redo, "edit-redo")
                     self.figure = draw({"data": [], "layout": {}}, "", "edit-figure")
                     self.figure.on("plotly_relayout", self._dragged)
-                    text("Drag the violet points, or use the sliders beside.", "soft small", "p")
+                    text("Drag the violet points, or use the sliders.", "soft small", "p")
                 with card("On the rows held out", testid="edit-impact"):
                     self.impact = ui.element("div").props('aria-live="polite"')
             with ui.element("div").classes("stack"):
@@ -353,7 +353,7 @@ def impact_table(session: Session, impact: Impact | None, first: str = "") -> No
         now = session.measures(session.decision(session.rows))
         rows = [[n, number(fitted.get(n)), number(v)] for n, v in now.items()]
         numbers_table(["", "as fitted", "now"], rows, "Measures on the rows held out")
-        text("Change the curve, and see here at once what it does.", "soft small", "p")
+        text("Change the curve to see the effect here.", "soft small", "p")
         return
     rows = [
         [name, number(fitted.get(name)), number(old), number(impact.after[name])]

@@ -14,7 +14,7 @@ def scores(session: Session) -> None:
     """Put the measures on the rows held out on the page."""
     facts = session.facts
     if not facts.scores:
-        notice("No rows were held out: nothing is known of the error on new rows.", "warn")
+        notice("No rows were held out: the error on new rows is unknown.", "warn")
         return
     now = session.measures(session.decision(session.rows)) if session.done else {}
     heads = ["", "model", f"guess of the {facts.baseline}"]
@@ -23,9 +23,7 @@ def scores(session: Session) -> None:
         heads.insert(2, "with the edits")
         rows = [[*row[:2], number(now[row[0]]), row[2]] for row in rows]
     numbers_table(heads, rows, "Measures on the rows held out")
-    text(
-        f"On {facts.held} of {facts.rows} rows that the model was not fitted to.", "soft small", "p"
-    )
+    text(f"On {facts.held} held-out rows of {facts.rows}.", "soft small", "p")
 
 
 def effects(session: Session) -> None:
@@ -34,7 +32,7 @@ def effects(session: Session) -> None:
 
     found = session.effects()
     with ui.element("div").classes("grid"):
-        with card("How good it is", testid="model-scores"):
+        with card("Goodness of fit", testid="model-scores"):
             scores(session)
             for note in session.facts.notes[:4]:
                 text(f"Note: {note}.", "soft small", "p")
@@ -46,8 +44,8 @@ def effects(session: Session) -> None:
             )  # fmt: skip
             text("Blue: one input. Violet: two inputs together.", "soft small", "p")
     mains = [effect for effect in found if effect.kind == "main"]
-    with card("Curves", about=f"What each input adds to {session.scale}, with its 95 % band. "
-              "Pale bars: where the rows are."):  # fmt: skip
+    with card("Curves", about=f"Contribution of each input to {session.scale}, with its 95 % band. "
+              "Pale bars: histogram of the rows."):  # fmt: skip
         with ui.element("div").classes("grid"):
             for effect in mains[:_CURVES]:
                 with ui.element("div"):
@@ -62,8 +60,8 @@ def effects(session: Session) -> None:
     pairs = [effect for effect in found if effect.kind == "pair"]
     shown = [effect for effect in pairs if abs(effect.share) >= _LITTLE][:_SURFACES]
     if pairs:
-        with card("Pairs", about="What two inputs add together, beyond what each adds alone. "
-                  "Blank: no rows were there."):  # fmt: skip
+        with card("Pairs", about="Interactions of two inputs, beyond their main effects. "
+                  "Blank: no rows."):  # fmt: skip
             with ui.element("div").classes("grid"):
                 for effect in shown:
                     with ui.element("div"):
@@ -71,5 +69,5 @@ def effects(session: Session) -> None:
                         draw(surface_figure(effect), label=f"Effect of {effect.name}",
                              testid="model-pair")  # fmt: skip
             if len(pairs) > len(shown):
-                text(f"{len(pairs) - len(shown)} pairs that say next to nothing are not drawn.",
+                text(f"{len(pairs) - len(shown)} pairs with negligible effects are not drawn.",
                      "soft small", "p")  # fmt: skip
