@@ -59,7 +59,7 @@ def theorem(bank: Bank, low: Array, high: Array) -> list[Theorem]:
     s0, s1 = _monomials(bank.form.numerator, reach), _slopes(bank.form.numerator, reach)
     wp = np.abs(bank.numerator).sum(2)  # (units, heads)
     wq = np.abs(bank.denominator).sum(2)
-    floor = bank.floor[:, None]
+    floor = np.maximum(bank.floor, 0)[:, None]  # without a proved floor there is no bound
     slope = _denominator_slope(bank, reach)
     linear, interaction = wp * s1[:, None] / floor, wp * s0[:, None] * slope / floor**2
     lipschitz = (linear + interaction).sum(1)

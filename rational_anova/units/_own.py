@@ -72,6 +72,7 @@ def check_entry(entry: Entry) -> tuple[str, ...]:
     checks: list[Callable[[Entry], None]] = [
         _named, _shaped, _finite, _slope, _formula, _bounded, _start, _gradients, _saved
     ]  # fmt: skip
+    _named(entry)
     with _registered(entry):
         for one in checks:
             one(entry)
