@@ -29,6 +29,19 @@ def tightness(result: Result) -> Rows:
         ]  # fmt: skip
 
 
+def networks(result: Result) -> Rows:
+    yield ["network", "half width", "intervals and norms", "planes", "planes, 16 pieces",
+           "range: before", "planes", "16 pieces", "s, 16 pieces"]  # fmt: skip
+    for (name, width), rows in grouped(result["rows"], "network", "width").items():
+        way = {row["way"]: row for row in rows}
+        own = [way[one] for one in ("intervals and norms", "planes", "planes, 16 pieces")]
+        yield [
+            name, f"{width:g}", *(f"{row['lipschitz'] / row['met']:.3g}" for row in own),
+            *(f"{row['range'] / row['spread']:.3g}" for row in own),
+            f"{own[-1]['seconds']:.2g}",
+        ]  # fmt: skip
+
+
 def positivity(result: Result) -> Rows:
     yield ["polynomials", "number", "positive", "other than exact", "undecided"]
     for row in result["rows"]:
@@ -67,6 +80,7 @@ def _pair(low: float | None, high: float | None) -> str:
 TABLES = {
     "soundness": ("certificates_soundness", soundness),
     "tightness": ("certificates_tightness", tightness),
+    "networks": ("certificates_networks", networks),
     "positivity": ("certificates_positivity", positivity),
     "isometry": ("certificates_isometry", isometry),
 }

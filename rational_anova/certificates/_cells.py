@@ -10,7 +10,7 @@ import numpy as np
 from .._core.types import Array
 from ..functional import Form
 from ..proofs import Columns, Expansion, Index, Interval, down, hull, point, total, up
-from ._curves import BASE, PSI, line
+from ._curves import BASE, PSI, line, own
 
 
 @dataclass(frozen=True)
@@ -192,6 +192,8 @@ def _denominator(
         jet[zero] = Interval(np.where(positive, jet[zero].low, np.nan), jet[zero].high)
     else:
         jet[zero] = jet[zero].meet(floor)
+    if own(form.kind.name):  # what a user says of its least value is not taken for a proof
+        jet[zero] = Interval(np.where(jet[zero].low > 0, jet[zero].low, np.nan), jet[zero].high)
     return jet
 
 

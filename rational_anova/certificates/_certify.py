@@ -11,10 +11,11 @@ import numpy as np
 from torch import nn
 
 from .._core import checks as check
-from ..proofs import Interval, Pair, down, hull, point
+from ..proofs import Interval, Pair, hull, point
 from ..units import RationalUnit
 from ._box import box_of, check_features, check_weights, inputs_of
 from ._certificate import Certificate
+from ._curves import least_denominator
 from ._layer_bounds import Settings, interval_norm
 from ._layers import check_plain  # with it come the steps of all networks
 from ._monotone import Witnesses, sample
@@ -169,12 +170,13 @@ def _everywhere(model: nn.Module) -> Certificate:
     least = math.inf
     for name, unit in model.named_modules():
         if isinstance(unit, RationalUnit):
-            if not unit.form.kind.minimum > 0:
+            floor = least_denominator(unit.form)
+            if not floor > 0:
                 raise ValueError(
                     f"denominator={unit.kind!r} of {name or 'the unit'} is not positive on all of "
-                    "space; give a box"
+                    "space, as far as can be proved; give a box"
                 )
-            least = min(least, float(down(unit.form.kind.minimum + unit.form.eps)))
+            least = min(least, floor)
     return Certificate((), math.inf, 0.0, math.inf, math.inf, least, ())
 
 

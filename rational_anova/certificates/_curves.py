@@ -6,12 +6,14 @@ The derivatives of bases are sums that cancel near their zeros, so that their er
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, ndtr
 
 from .._core.types import Array
-from ..proofs import MARGIN, Curve, Interval
+from ..functional import Base, Denominator, Form
+from ..proofs import MARGIN, Curve, Interval, Unknown, down, enclose
 
 Range = Callable[[Interval], Interval]
 
@@ -165,3 +167,80 @@ BASE: dict[str, tuple[Range, Range, Range]] = {
         Curve(_tanh_curvature, (-0.6584789484624084, 0.6584789484624084), MARGIN),
     ),
 }
+
+
+_OWN: dict[str, Base | Denominator] = {}  # what was learned of a user's
+
+
+def known(form: Form) -> None:
+    """See that ranges of a form's denominator and base are known; a user's come from its formula.
+
+    Raises:
+        ValueError: the formula has a function of which no bounds are known.
+    """
+    for entry, table in ((form.kind, PSI), (form.base, BASE)):
+        if entry.name not in table or _OWN.get(entry.name, entry) is not entry:
+            table[entry.name] = _from_formula(entry)
+            _OWN[entry.name] = entry
+
+
+def _from_formula(entry: Base | Denominator) -> tuple[Range, Range, Range]:
+    import sympy as sp
+
+    kind = "denominator" if isinstance(entry, Denominator) else "base"
+    z = sp.Symbol("z", real=True)
+    try:
+        formula = sp.sympify(entry.expression(z))
+        parts = [formula, formula.diff(z), formula.diff(z, 2)]
+        ranges = [_range(part, z) for part in parts]
+        for part in ranges[:2]:
+            part(Interval(np.array([0.5]), np.array([1.0])))
+    except (Unknown, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"nothing can be certified of the {kind} {entry.name!r}: of its formula or its slope, "
+            f"{error}; write `expression` with exp, log, sqrt, tanh, sin and the like, of which "
+            "bounds are known (docs/guides/own_units.md)"
+        ) from None
+    return ranges[0], ranges[1], ranges[2]
+
+
+def _range(part: Any, z: Any) -> Range:
+    """Return bounds of a formula; nowhere any where a function in it has none, such as at kinks."""
+
+    def span(x: Interval) -> Interval:
+        found = enclose(part, {z: x})
+        return Interval(*(np.broadcast_to(end, x.low.shape) for end in (found.low, found.high)))
+
+    def nothing(x: Interval) -> Interval:
+        return Interval(np.full_like(x.low, -np.inf), np.full_like(x.low, np.inf))
+
+    try:
+        span(Interval(np.array([0.5]), np.array([1.0])))
+    except Unknown:
+        if _has_kink(part):
+            return nothing
+        raise
+    return span
+
+
+def _has_kink(part: Any) -> bool:
+    import sympy as sp
+
+    return bool(part.has(sp.DiracDelta, sp.Heaviside, sp.Derivative))
+
+
+def least_denominator(form: Form) -> float:
+    """Return a proved lower bound of d over all of space, -inf if there is none."""
+    known(form)
+    if form.kind.name not in _OWN:
+        return float(down(form.kind.minimum + form.eps))
+    everywhere = Interval(np.array([-np.inf]), np.array([np.inf]))
+    with np.errstate(all="ignore"):
+        psi = float(PSI[form.kind.name][0](everywhere).known().low[0])
+    least = float(down(down(1 + form.eps) + len(form.denominator) * psi))
+    return least if least > 0 else -np.inf
+
+
+def own(name: str) -> bool:
+    """Return whether a denominator or a base is a user's."""
+    return name in _OWN

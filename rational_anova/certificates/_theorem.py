@@ -14,7 +14,7 @@ from .._core.types import Array
 from ..functional import Powers
 from ..proofs import Interval
 from ._cells import Bank
-from ._curves import BASE
+from ._curves import BASE, PSI, own
 
 _UP = 1 + 1e-12  # all numbers here are sums of positive ones: this covers their rounding
 
@@ -59,7 +59,7 @@ def theorem(bank: Bank, low: Array, high: Array) -> list[Theorem]:
     s0, s1 = _monomials(bank.form.numerator, reach), _slopes(bank.form.numerator, reach)
     wp = np.abs(bank.numerator).sum(2)  # (units, heads)
     wq = np.abs(bank.denominator).sum(2)
-    floor = bank.floor[:, None]
+    floor = np.maximum(bank.floor, 0)[:, None]  # without a proved floor there is no bound
     slope = _denominator_slope(bank, reach)
     linear, interaction = wp * s1[:, None] / floor, wp * s0[:, None] * slope / floor**2
     lipschitz = (linear + interaction).sum(1)
@@ -79,8 +79,12 @@ def _denominator_slope(bank: Bank, reach: Array) -> Array:
     for powers in bank.form.denominator:
         rows = np.abs(bank.denominator[:, :, done : done + len(powers)]).sum(2)
         done += len(powers)
-        squared = bank.form.kind.name in ("square", "sos")  # psi' = 2 q; else |psi'| <= 1
-        outer = 2 * rows * _monomials(powers, reach)[:, None] if squared else 1.0
+        most = rows * _monomials(powers, reach)[:, None]  # of |q|
+        outer: Array | float = 1.0  # |psi'| <= 1
+        if bank.form.kind.name in ("square", "sos"):
+            outer = 2 * most
+        elif own(bank.form.kind.name):
+            outer = PSI[bank.form.kind.name][1](Interval(-most * _UP, most * _UP)).known().most
         result += outer * rows * _slopes(powers, reach)[:, None]
     return result
 

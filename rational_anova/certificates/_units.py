@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from .._core.types import Array
-from ..functional import Form
 from ..proofs import Extremes, Interval, Pair, down, extremes, positive_on
 from ..units import RationalUnit
 from ._cells import Bank, looking
-from ._curves import BASE, PSI
+from ._curves import known, least_denominator
 from ._theorem import Theorem, theorem
 
 BUDGET = {1: 2000, 2: 8000}  # cells a unit
@@ -89,26 +88,15 @@ class Bounded:
     records: tuple[UnitCertificate, ...]
 
 
-def _refuse_unknown(form: Form) -> None:
-    """Raise for a denominator or base of a user's: nothing is proved of a function of torch's."""
-    for what, name, known in (("denominator", form.kind.name, PSI), ("base", form.base.name, BASE)):
-        if name not in known:
-            raise ValueError(
-                f"nothing can be certified of the {what} {name!r}: its range, slope and curvature "
-                f"over intervals are not known; certify has those of {', '.join(known)} "
-                "(certificates/_curves.py, see CONTRIBUTING.md)"
-            )
-
-
 def bank_of(unit: RationalUnit, copies: int = 1) -> Bank:
     """Read the coefficients of a module; each unit comes `copies` times."""
-    _refuse_unknown(unit.form)
+    known(unit.form)
     top, bottom = (
         np.repeat(unit._heads(rows.detach().cpu().double()).permute(2, 0, 1).numpy(), copies, 0)
         for rows in (unit.numerator, unit.denominator)
     )
     gate = None if unit.gate is None else unit.gate.detach().cpu().double().numpy()
-    floor = np.full(len(top), down(unit.form.kind.minimum + unit.form.eps))
+    floor = np.full(len(top), least_denominator(unit.form))
     return Bank(unit.form, top, bottom, None if gate is None else np.repeat(gate, copies), floor)
 
 
@@ -130,7 +118,7 @@ def bounded(bank: Bank, box: Interval, name: str, tolerance: float, budget: int 
 
 def _without_poles(bank: Bank, box: Interval, name: str) -> Bank:
     """Prove that polynomial denominators are positive, and take the bound over."""
-    if bank.form.kind.minimum > 0:
+    if bank.form.kind.name != "polynomial":
         return bank
     if bank.form.reach is not None:
         box = box.clipped(-bank.form.reach, bank.form.reach)

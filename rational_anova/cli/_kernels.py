@@ -59,7 +59,7 @@ def build(
     chosen = [getattr(torch, one.value) for one in dtype or Precision]
     done = fast.build(wanted, chosen, lambda what: say(shown, f"{what} ..."))
     new = [one for one in done if one.seconds]
-    taken, folder = sum(one.seconds for one in new), fast.info()["cache"]
+    taken, folder = sum(one.seconds for one in new), done[0].path.parent
     say(shown, f"{len(done)} libraries, {len(new)} new, in {taken:.1f} s; kept in {folder}")
 
 

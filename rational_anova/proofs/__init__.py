@@ -13,6 +13,7 @@ from ._curves import MARGIN as MARGIN
 from ._curves import Curve as Curve
 from ._expressions import Bounds as Bounds
 from ._expressions import Unknown as Unknown
+from ._expressions import enclose as enclose
 from ._extremes import Columns as Columns
 from ._extremes import Extremes as Extremes
 from ._extremes import extremes as extremes

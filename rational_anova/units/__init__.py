@@ -6,6 +6,10 @@ from ._fit import FitError as FitError
 from ._fit import fit_function as fit_function
 from ._forms import common_forms as common_forms
 from ._forms import forms_of as forms_of
+from ._own import ContractError as ContractError
+from ._own import check_entry as check_entry
+from ._own import register as register
+from ._own import unregister as unregister
 from ._symbolic import number as number
 from ._symbolic import symbols as symbols
 from ._unit import RationalUnit as RationalUnit

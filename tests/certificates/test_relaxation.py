@@ -24,6 +24,8 @@ MODELS = {
     "ffn": lambda: ra.RANFFNPlus(4, 8, 2, noise=0.2),
     "deep": lambda: ra.DeepRAN(4, 2, width=5, noise=0.2),
     "deep, abs": lambda: ra.DeepRAN(4, 2, width=5, noise=0.2, denominator="abs", base="relu"),
+    "reach": lambda: nn.Sequential(nn.Linear(4, 6), ra.Rational1d(6, base="gelu", reach=0.4, noise=0.2),
+                                   nn.Linear(6, 2)),
     "blocks": lambda: nn.Sequential(*(ra.GatedRationalBlock(4, gate=0.5, noise=0.2) for _ in range(3))),
 }  # fmt: skip
 

@@ -100,7 +100,9 @@ def of_unit(unit: RationalUnit, copies: int = 1) -> Look:
 
     def look(index: np.ndarray, low: Array, high: Array) -> CellBounds:
         found = branched(bank, index, low, high)
-        if bank.form.kind.minimum > 0:
+        if bank.form.reach is not None:
+            _spread_over(found, _holds(low[:, 0], high[:, 0], bank.form.reach))
+        if bank.form.kind.name != "polynomial":
             return found
         lost = ~(found.denominator.low[0] > 0)  # there may be a pole: nothing is known
         for part in (found.value, *found.slopes, *found.curvatures.values()):
@@ -108,6 +110,18 @@ def of_unit(unit: RationalUnit, copies: int = 1) -> Look:
         return found
 
     return look
+
+
+def _holds(low: Array, high: Array, reach: float) -> np.ndarray:
+    """Return which cells hold an end of the reach."""
+    result: np.ndarray = ((low <= -reach) & (-reach <= high)) | ((low <= reach) & (reach <= high))
+    return result
+
+
+def _spread_over(found: CellBounds, cells: np.ndarray) -> None:
+    """Where what is said of a centre may be of another point, say what holds on all of the cell."""
+    for part in (found.value, *found.slopes, *found.curvatures.values()):
+        part.low[1, cells], part.high[1, cells] = part.low[0, cells], part.high[0, cells]
 
 
 @_step(nn.Sequential)
@@ -159,8 +173,9 @@ def _unit_1d(graph: Graph, module: Rational1d, node: int, name: str) -> int:
 def _units_1d(graph: Graph, module: Any, node: int, name: str, columns: Any = None) -> int:
     if not isinstance(module, Rational1d):
         return extend(graph, module, node, name)
-    look = of_unit(module, module.features // module.units)
-    return graph.local(node, look, columns, name=name)
+    look, reach = of_unit(module, module.features // module.units), module.form.reach
+    kinks = () if reach is None else (-reach, reach)
+    return graph.local(node, look, columns, kinks, name=name)
 
 
 @_step(Rational2d)
