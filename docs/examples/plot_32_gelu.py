@@ -2,7 +2,8 @@
 A learnable GELU
 ================
 
-Eight units replace GELU in a small network: they start as GELU, then each learns its own shape.
+Eight units replace GELU in a small network: they start as GELU, to 1e-5, then each learns its own
+shape.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +20,7 @@ before = net(x)
 ra.replace_activations_(net)
 print("largest change:", (net(x) - before).abs().max().item())
 
-ra.fit(net, (x, y), optimizer="adam", epochs=400, learning_rate=1e-2, gate_rate=5.0)
+ra.fit(net, (x, y), optimizer="adam", epochs=400, learning_rate=1e-2)
 grid = torch.linspace(-4, 4, 200)
 with torch.no_grad():
     plt.plot(grid, net[1](grid[:, None].expand(-1, 8)), lw=1)

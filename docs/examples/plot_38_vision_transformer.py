@@ -18,13 +18,13 @@ config = ViTConfig(
     num_attention_heads=2, intermediate_size=64, num_labels=10,
 )  # fmt: skip
 model = ViTForImageClassification(config)
-report = ra.replace_activations_(model, share=8)
+report = ra.replace_activations_(model)
 print(report)
 
 digits = load_digits()
 images = torch.tensor(digits.images, dtype=torch.float32)[:, None] / 8 - 1
 labels = torch.tensor(digits.target)
-optimizer = torch.optim.AdamW(ra.parameter_groups(model, 3e-3, gate_rate=10.0))
+optimizer = torch.optim.AdamW(ra.parameter_groups(model, 3e-3))
 for _ in range(80):
     rows = torch.randint(0, 1500, (64,))
     loss = model(pixel_values=images[rows], labels=labels[rows]).loss

@@ -118,6 +118,77 @@ def tune() -> Iterator[Cells]:
         ]  # fmt: skip
 
 
+SETTINGS = {
+    "gelu": "GELU", "held": "fitted (5, 4) square, 8 a layer, reach 2",
+    "fitted": "fitted (5, 4) sos, 8 a layer, no reach",
+    "kat": "KAT-style: fitted (5, 4) abs, 8 a layer",
+    "square": "(3, 2) square from gate 0, 8 a layer",
+    "channel": "(3, 2) softplus from gate 0, a unit a channel, rate of the weights",
+}  # fmt: skip
+TASKS = {"images": "images", "language": "language", "sentences": "sentences", "deep": "24 blocks",
+         "deep_plain": "24 blocks without LayerNorm"}  # fmt: skip
+
+
+def panel() -> Iterator[Cells]:
+    yield ["nonlinearity", *TASKS.values()]
+    rows = {(row["task"], row["kind"], row["seed"]): row for row in rows_of("panel")}
+    for kind, words in SETTINGS.items():
+        cells = []
+        for task in TASKS:
+            pairs = [(row, rows.get((task, "gelu", seed))) for (t, k, seed), row in rows.items()
+                     if (t, k) == (task, kind)]  # fmt: skip
+            both = [
+                (float(row["held_loss"]), float(other["held_loss"]))
+                for row, other in pairs
+                if other
+            ]
+            cells.append(_difference(both, kind == "gelu"))
+        if any(cells):
+            yield [words, *cells]
+
+
+def _difference(both: list[tuple[float, float]], itself: bool) -> str:
+    """Return a mean and its range, of losses or of losses minus those of GELU."""
+    if not both:
+        return ""
+    found = [loss if itself else loss - other for loss, other in both]
+    if max(found) > 100:
+        return f"explodes ({len(found)})"
+    sign = "" if itself else "+"
+    span = (
+        f" ({min(found):{sign}.3f} to {max(found):{sign}.3f})" if len(found) > 1 else " (one seed)"
+    )
+    return f"{mean(found):{sign}.3f}{span}"
+
+
+def panel_time() -> Iterator[Cells]:
+    yield ["nonlinearity", "task", "step to GELU's", "quartiles", "pairs of steps"]
+    for row in rows_of("panel_time"):
+        quartiles = f"{float(row['low']):.2f} to {float(row['high']):.2f}"
+        ratio = f"{float(row['ratio']):.2f}"
+        yield [SETTINGS[row["kind"]], TASKS[row["task"]], ratio, quartiles, row["rounds"]]
+
+
+def grid() -> Iterator[Cells]:
+    rows = rows_of("grid")
+    cells = list(dict.fromkeys((r["stack"], r["norm"], r["rate"]) for r in rows))
+    norms = {"True": "LayerNorm", "False": "none"}
+    yield ["units", *(f"{stack}, {norms[norm]}, {float(rate):g}" for stack, norm, rate in cells)]
+    for kind, own in _by(rows, "kind").items():
+        found = {(r["stack"], r["norm"], r["rate"]): r for r in own}
+        yield [kind, *(_ended(found.get(cell)) for cell in cells)]
+
+
+def _ended(row: dict[str, str] | None) -> str:
+    """Return the last loss; a run is said to explode that was above ten times its first."""
+    if row is None:
+        return ""
+    first, last, worst = (float(row[name]) for name in ("first", "last", "worst"))
+    if int(row["steps"]) < max(int(r["steps"]) for r in rows_of("grid")):
+        return f"not finite after {row['steps']} steps"
+    return f"{last:.3g}" + (f" (worst {worst:.1e})" if worst > 10 * first else "")
+
+
 def _by(rows: list[dict[str, str]], column: str) -> dict[str, list[dict[str, str]]]:
     groups: dict[str, list[dict[str, str]]] = {}
     for row in rows:
@@ -135,6 +206,7 @@ def _spread(rows: list[dict[str, str]], column: str, scale: float, digits: int =
 
 TABLES: dict[str, Callable[[], Iterator[Cells]]] = {
     "vit_sizes": sizes, "vit_kan": kan, "vit_cifar10": cifar10, "vit_speed": speed,
+    "vit_panel": panel, "vit_panel_time": panel_time, "vit_grid": grid,
     "minilm_same": same, "minilm_fit": fit, "minilm_tune": tune,
 }  # fmt: skip
 

@@ -30,6 +30,8 @@ FITS = (
 )  # fmt: skip
 SIZES = {"train": 500, "held": 300, "test": 1000}
 EPOCHS, BATCH, RATE = 4, 32, 5e-5
+# Units that are GELU until their gates open.
+CLOSED: dict[str, Any] = {"init": "base", "denominator": "softplus", "reach": None}
 # By kind, the rate of the units' coefficients, of size one, as a multiple of that of the weights.
 KINDS = {"original": 1.0, "converted": 1.0, "converted, units at 20 times the rate": 20.0}
 
@@ -71,7 +73,8 @@ def same(table: Table, count: int) -> None:
     for share in ("channel", 8, "layer", "model"):
         if table.has(part="same", kind=share, seed=0):
             continue
-        report = ra.replace_activations_(model, share=share, inputs=tokenized(tokenizer, texts[:1]))
+        start = {"inputs": tokenized(tokenizer, texts[:1]), **CLOSED}
+        report = ra.replace_activations_(model, share=share, **start)
         error = float((embedded(model, tokenizer, texts) - before).abs().max())
         row: Row = {"part": "same", "kind": share, "seed": 0, "sentences": count, "error": error}
         row |= {"parameters": report.after.parameters, "original": report.before.parameters}
@@ -90,8 +93,9 @@ def fits(table: Table, count: int, settings: tuple[Any, ...]) -> None:
         if table.has(part="fit", kind=kind, seed=0):
             continue
         report = ra.replace_activations_(
-            model, degrees, denominator, init="fit", init_range=(-reach, reach)
-        )
+            model, degrees, denominator, init="fit", init_range=(-reach, reach), reach=None,
+            share="channel",
+        )  # fmt: skip
         cosine = (embedded(model, tokenizer, texts) * before).sum(-1)
         row: Row = {"part": "fit", "kind": kind, "seed": 0, "sentences": count}
         row |= {"error": report.changes[0].error, "parameters": report.after.parameters}
@@ -121,7 +125,7 @@ def tune(kind: str, seed: int, sizes: dict[str, int], epochs: int) -> Row:
     torch.manual_seed(seed)
     net = Answer(model)
     if kind != "original":
-        ra.replace_activations_(model)
+        ra.replace_activations_(model, share="channel", **CLOSED)
     times = KINDS[kind]
     groups = ra.parameter_groups(
         net, RATE, 0.01, numerator_rate=times, denominator_rate=times, gate_rate=times

@@ -18,6 +18,9 @@ import rational_anova as ra
 
 Settings = dict[str, Any]
 
+# Units that are GELU until their gates open.
+CLOSED: Settings = {"init": "base", "denominator": "softplus", "reach": None}
+
 TRAINED = ("gelu", "ran", "kat", "ran_plus", "ran_both", "ran_channel")
 KINDS = (*TRAINED, "kaf")
 NAMES = {
@@ -71,15 +74,21 @@ def build(kind: str, model: Settings, kinds: Settings, seed: int) -> Classifier:
         ViTConfig(**sizes, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     )
     if kind in ("ran", "ran_both"):
-        ra.replace_activations_(vit, share=kinds["groups"])
+        ra.replace_activations_(vit, share=kinds["groups"], **CLOSED)
     if kind == "ran_both":
         for layer in vit.vit.layers:
             unit = ra.Rational1d(model["hidden_size"], groups=kinds["groups"])
             layer.mlp = nn.Sequential(unit, layer.mlp)
     elif kind == "ran_channel":
-        ra.replace_activations_(vit)
+        ra.replace_activations_(vit, share="channel", **CLOSED)
     elif kind == "ran_plus":
-        ra.replace_feed_forward_(vit, kinds["pairs"], groups=kinds["groups"])
+        unit: Settings = {
+            "degrees": (3, 2),
+            "denominator": "softplus",
+            "gate": "auto",
+            "reach": None,
+        }
+        ra.replace_feed_forward_(vit, kinds["pairs"], groups=kinds["groups"], **unit)
     elif kind == "kat":
         for layer in vit.vit.layers:
             layer.mlp = GroupRational(layer.mlp.fc1, layer.mlp.fc2, kinds["groups"])

@@ -297,6 +297,8 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     smoke = options.smoke
+    if smoke:
+        options.tasks, options.kinds, options.seeds = ["deep"], ["gelu", "held"], [0]
     works: dict[str, tuple[str, Callable[..., dict[str, Any]]]] = {
         "loss": ("panel", lambda t, k, s: trained(t, k, s, 2 if smoke else TASKS[t][1])),
         "time": ("panel_time", lambda t, k, s: timed(t, k, 3 if smoke else 30)),

@@ -147,7 +147,7 @@ def test_the_census(monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["sizes", "speed", "minilm"])
+@pytest.mark.parametrize("name", ["sizes", "speed", "minilm", "panel", "grid"])
 def test_small_runs(name, monkeypatch, capsys):
     pytest.importorskip("transformers", reason="transformers is not installed")
     if name == "minilm":
