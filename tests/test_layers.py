@@ -76,6 +76,7 @@ ROOMS = {
         "_fitting",
         "deep",
         "explain | export",
+        "many",
         "edit | _files | cards",
         "_base",
         "_classifier | _regressor",

@@ -30,6 +30,7 @@ from .edit import EditMixin
 from .explain import ExplainMixin, Measured, measure
 from .export import ExportMixin
 from .fit import Options, Problem
+from .many import ManyMixin
 from .model import Additive, Feature, Rows, identify, purify, read, workers
 from .monotone import Proof, as_signs, proofs
 
@@ -39,7 +40,7 @@ REPEATS = 100
 Report = Callable[[str], bool]  # takes the name of a stage, says whether to stop
 
 
-class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimator):
+class RANEstimator(ManyMixin, ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimator):
     """Base of `RANRegressor` and `RANClassifier`."""
 
     model_: Additive
@@ -134,6 +135,10 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
         return weight
 
     # -- options
+
+    def _asked(self, report: Report | None) -> Callable[[list[Feature]], Options]:
+        """Return what makes the options, once the inputs are known."""
+        return lambda features: self._options(features, report)
 
     def _options(self, features: list[Feature], report: Report | None) -> Options:
         check.choice(self.depth, DEPTHS, "depth")

@@ -19,6 +19,7 @@ from ..tables import from_tensor
 from ._base import RANEstimator, Report
 from ._fitting import learn_features, problem_of
 from .fit import Logistic, Loss, Softmax
+from .many import Engine, Given, Scan, table_of
 
 _NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 
@@ -88,28 +89,50 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         sample_weight: Any = None,
         *,
         callbacks: Sequence[Callback] | None = None,
+        engine: str | None = None,
     ) -> RANClassifier:
         """Fit the effects to a table X and classes y; returns self.
 
         Args:
-            X: the table.
-            y: one class for each row.
-            sample_weight: small whole numbers count as repeats of a row; others are relative.
+            X: the table, in memory or in pieces: see docs/guides/large_tables.md.
+            y: one class for each row; of a table in pieces, the name of a column.
+            sample_weight: small whole numbers count as repeats of a row; others are relative. Of a
+                table in pieces, the name of a column.
             callbacks: functions that are called with a `training.Progress` as each stage begins;
                 after one has returned True only what a model needs is done.
+            engine: `threads`, `processes`, `dask` or `spark`, for a table of more than 50,000 rows;
+                None to choose by what X is.
         """
         with self._whole(), self._watched(callbacks) as report:
-            return self._learn(X, y, sample_weight, report)
+            if y is None:
+                raise ValueError("this estimator requires y to be passed, but the target y is None")
+            source = self._source(X, engine)
+            if source is None:
+                return self._learn(X, y, sample_weight, report, engine)
+            given = self._given(y, sample_weight, _classes, True)
+            return self._learn_pieces(source, given, report, self._seed())
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any, report: Report | None) -> RANClassifier:
-        if y is None:
-            raise ValueError("this estimator requires y to be passed, but the target y is None")
+    def _learn_pieces(
+        self, engine: Engine, given: Given, report: Report | None, seed: int
+    ) -> RANClassifier:
+        found = self._fit_pieces(engine, given, self._asked(report), None, seed)
+        if isinstance(found, Scan):
+            return self._learn(*table_of(found), report)
+        self._take(found)
+        assert found.encoder.classes is not None
+        self.classes_ = found.encoder.classes
+        return self
+
+    def _learn(
+        self, X: Any, y: Any, sample_weight: Any, report: Report | None, engine: str | None = None
+    ) -> RANClassifier:
         frame = self._frame(X, reset=True)
-        y = _labels(y)
-        _no_gaps(y)
-        check_classification_targets(y)
+        y = _classes(y)
         check_consistent_length(frame, y)
         weight = self._weight(sample_weight, frame)
+        large = self._large(frame, y, None if sample_weight is None else weight, True, engine)
+        if large is not None:
+            return self._learn_pieces(*large, report, self._seed())
         self.classes_, codes = np.unique(y[weight > 0], return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -153,6 +176,14 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         """Return the most probable class of each row."""
         best = self.predict_proba(X).argmax(1)
         return self.classes_[best]
+
+
+def _classes(y: Any) -> Array:
+    """Return one class for each row, all of them there."""
+    found = _labels(y)
+    _no_gaps(found)
+    check_classification_targets(found)
+    return found
 
 
 def _labels(y: Any) -> Array:

@@ -21,6 +21,7 @@ from ._fitting import choose_link, learn_features, problem_of
 from .deep import effects_only
 from .fit import FORWARD, Link, Squared, standard
 from .fit import check as check_link
+from .many import TARGET, Engine, Given, Scan, table_of
 
 
 class RANRegressor(RegressorMixin, RANEstimator):
@@ -91,29 +92,54 @@ class RANRegressor(RegressorMixin, RANEstimator):
         sample_weight: Any = None,
         *,
         callbacks: Sequence[Callback] | None = None,
+        engine: str | None = None,
     ) -> RANRegressor:
         """Fit the effects to a table X and targets y; returns self.
 
         Args:
-            X: the table.
-            y: numbers.
-            sample_weight: small whole numbers count as repeats of a row; others are relative.
+            X: the table, in memory or in pieces: see docs/guides/large_tables.md.
+            y: numbers; of a table in pieces, the name of a column.
+            sample_weight: small whole numbers count as repeats of a row; others are relative. Of a
+                table in pieces, the name of a column.
             callbacks: functions that are called with a `training.Progress` as each stage begins;
                 after one has returned True only what a model needs is done.
+            engine: `threads`, `processes`, `dask` or `spark`, for a table of more than 50,000 rows;
+                None to choose by what X is.
         """
         with self._whole(), self._watched(callbacks) as report:
-            return self._learn(X, y, sample_weight, report)
+            check.choice(self.link, ("auto", *FORWARD), "link")
+            if y is None:
+                raise ValueError("this estimator requires y to be passed, but the target y is None")
+            source = self._source(X, engine)
+            if source is None:
+                return self._learn(X, y, sample_weight, report, engine)
+            given = self._given(y, sample_weight, _targets, False)
+            return self._learn_pieces(source, given, report, self._seed())
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any, report: Report | None) -> RANRegressor:
-        check.choice(self.link, ("auto", *FORWARD), "link")
-        if y is None:
-            raise ValueError("this estimator requires y to be passed, but the target y is None")
+    def _learn_pieces(
+        self, engine: Engine, given: Given, report: Report | None, seed: int
+    ) -> RANRegressor:
+        found = self._fit_pieces(engine, given, self._asked(report), self.link, seed)
+        if isinstance(found, Scan):
+            return self._learn(*table_of(found), report)
+        self._take(found)
+        self.link_ = found.link
+        if given.target != TARGET:
+            self.target_name_ = str(given.target)
+        return self
+
+    def _learn(
+        self, X: Any, y: Any, sample_weight: Any, report: Report | None, engine: str | None = None
+    ) -> RANRegressor:
         frame = self._frame(X, reset=True)
         self.target_name_ = str(getattr(y, "name", None) or "target")
         y = _targets(y)
         check_consistent_length(frame, y)
         weight = self._weight(sample_weight, frame)
         seed = self._seed()
+        large = self._large(frame, y, None if sample_weight is None else weight, False, engine)
+        if large is not None:
+            return self._learn_pieces(*large, report, seed)
         column = standard(y, weight)[0]
         features = learn_features(frame, column, weight, self.special_values)
         options = self._options(features, report)

@@ -79,7 +79,7 @@ class Encoder:
         if self.given.weight is not None:
             weight = frame[self.given.weight].to_numpy(float)
         columns = {name: settled(frame[name], name) for name in self.names}
-        values = read(self.features, pd.DataFrame(columns, frame.index))
+        values = read(self.features, pd.DataFrame(columns, frame.index)).values
         fold = folds(values, 2 * CODE_FOLDS, self.seed, row if self.spread else None)
         coded = {i: s.encoded(values[:, i], fold // 2) for i, s in self.levels.items()}
         y = self.targets(self.given.clean(frame[self.given.target]))
@@ -111,7 +111,7 @@ def encoder_of(scan: Scan, special: Any, seed: int, share: float) -> Encoder:
                 f"there must be two classes or more, got 1 class: {classes[0]!r} in all rows (of "
                 "positive weight)"
             )
-    values = read(features, part[scan.names])
+    values = read(features, part[scan.names]).values
     return Encoder(
         scan.given, scan.names, scan.where, features, share, classes, seed=seed,
         spread=equals(values, seed),

@@ -254,7 +254,7 @@ def engine_of(X: Any, engine: str | None, n_jobs: int | None) -> Engine | None:
         if engine not in (None, own):
             raise ValueError(f"engine={engine!r} cannot read a frame of {own}; leave engine out")
         return OnDask(X) if own == "dask" else SparkFrame(X)
-    pieces = pieces_of(X)
+    pieces = X if isinstance(X, Pieces) else pieces_of(X)
     if pieces is None:
         return None
     if engine in (None, "threads"):

@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from ..._core.types import Array
-from ..fit import Loss
-from ..model import Additive, LevelSums, Spread, Term, design, level_sums
+from ..fit import Gains, Loss, Pair, gain_of
+from ..model import Feature, LevelSums, Spread, level_sums
 from ._data import Encoder
 from ._engines import Chunks
+from ._panel import Panel
 from ._scan import Given, Scan
 from ._sums import Encoded, Partial, Sums, Work, collect, merged, on_grid
 
-PIECE = 1024  # rows whose columns are in the cache at a time
 CELLS = 24  # bins of each input; one more for what is missing
-COARSER = (3, 6, 8, 12, 24)  # tables that are made of them
+COARSER = {3: 3, 5: 6, 8: 8, 12: 12, 27: 24}  # tables that stand for those of the screening
+SINGLE = 200_000  # rows from which products are taken in single precision
 
 
 @dataclass(frozen=True)
@@ -86,37 +87,43 @@ class OfCells:
     """Sums of the residual over the cells of pairs, in both halves of the rows.
 
     Args:
-        model: whose residual it is.
-        loss: that the model was fitted for.
-        shift: of the fitted targets' scale.
+        features: the inputs.
+        panel: of the main effects.
+        theta: their coefficients, (columns, outputs).
+        loss: that they were fitted for.
         edges: of the bins of each input.
         pairs: of inputs.
         unit: of the grid.
     """
 
-    model: Additive
+    features: list[Feature]
+    panel: Panel
+    theta: Array
     loss: Loss
     edges: list[Array]
-    pairs: list[tuple[int, int]]
+    pairs: list[Pair]
     unit: float
 
     def __call__(self, block: Encoded) -> Sums:
-        f = self.model.decision(block.rows)
-        codes = [self._codes(i, block) for i in range(len(self.edges))]
+        f = (self.theta.T.astype(np.float32) @ self.panel.at(block.rows, np.float32)).T
+        f = f.astype(np.float64)
+        inputs = {i for pair in self.pairs for i in pair}
+        codes = {i: self._codes(i, block) for i in inputs}
         size, half = 2 * (CELLS + 1) ** 2, (CELLS + 1) ** 2 * (block.fold % 2)
-        first = [(CELLS + 1) * code + half for code in codes]
+        first = {i: (CELLS + 1) * code + half for i, code in codes.items()}
         found = np.empty((2, len(self.pairs), f.shape[1], size))
         for k in range(f.shape[1]):
             r, h = self.loss.working(block.y, f, k)
             w = h * block.weight
+            wr = w * r
             for n, (i, j) in enumerate(self.pairs):
                 cell = first[i] + codes[j]
-                found[0, n, k] = np.bincount(cell, w * r, size)
+                found[0, n, k] = np.bincount(cell, wr, size)
                 found[1, n, k] = np.bincount(cell, w, size)
-        return [on_grid(found, self.unit)]
+        return [on_grid(found, self.unit), on_grid(np.array([block.weight.sum()]), self.unit)]
 
     def _codes(self, i: int, block: Encoded) -> Array:
-        feature = self.model.features[i]
+        feature = self.features[i]
         x = block.values[:, i]
         if not feature.category:
             x = feature.seen(x)
@@ -129,14 +136,18 @@ class OfCells:
         code[np.isnan(x)] = CELLS
         return code
 
-    def tables(self, sums: Sums) -> dict[tuple[int, int], dict[int, tuple[Array, Array]]]:
-        """Return sums of residuals and weights of each pair by bins, (outputs, halves, cells)."""
+    def gains(self, sums: Sums) -> Gains:
+        """Return the gain of each pair at each number of bins."""
         shape = (sums[0].shape[2], 2, CELLS + 1, CELLS + 1)
-        result: dict[tuple[int, int], dict[int, Any]] = {}
+        result: Gains = {}
         for n, pair in enumerate(self.pairs):
             both = [array[n].reshape(shape) for array in sums[0]]
+            unit = both[1].sum((1, 2, 3)) / sums[1][0]
             ends = [len(self.edges[i]) + 1 for i in pair]
-            result[pair] = {count: tuple(_coarser(a, count, ends) for a in both) for count in COARSER}
+            result[pair] = {
+                name: gain_of(*(_coarser(a, count, ends) for a in both), unit)
+                for name, count in COARSER.items()
+            }
         return result
 
 
@@ -150,60 +161,47 @@ def _coarser(cells: Array, count: int, ends: list[int]) -> Array:
 
 @dataclass(frozen=True)
 class OfColumns:
-    """Gram matrices of the scaled columns of terms, one for each output.
+    """Gram matrices of the scaled columns of terms, expanded about a decision, for each output.
+
+    The last line and column of each matrix are those of the working residual. In single precision
+    rounding touches what the decision leaves over, not the decision itself.
 
     Args:
-        terms: of the model.
-        mean: that is taken off each column.
-        scale: by which each is divided.
+        panel: the columns.
         loss: for which the model is fitted.
-        theta: coefficients whose decision the loss is expanded about, (columns, outputs).
+        theta: coefficients of the decision, (columns, outputs).
         single: whether products are taken in single precision.
         unit: of the grid.
     """
 
-    terms: list[Term]
-    mean: Array
-    scale: Array
+    panel: Panel
     loss: Loss
-    theta: Array | None
+    theta: Array
     single: bool
     unit: float
 
     def __call__(self, block: Encoded) -> Sums:
-        outputs = block.y.shape[1]
         kind = np.float32 if self.single else np.float64
-        phi = np.empty((len(block), len(self.mean)), kind)
-        f = np.zeros((len(block), outputs))
-        moments = np.zeros((outputs, len(self.mean)))
-        squares = np.zeros(outputs)
-        weights = np.empty((outputs, len(block)))
-        for at in range(0, len(block), PIECE):
-            part = slice(at, at + PIECE)
-            columns = design(self.terms, block.rows[part])
-            columns -= self.mean
-            columns /= self.scale
-            if self.theta is not None:
-                f[part] = columns @ self.theta
-            for k in range(outputs):
-                if self.theta is None:
-                    target, h = block.y[part, k], np.ones(len(columns))
-                else:
-                    r, h = self.loss.working(block.y[part], f[part], k)
-                    target = f[part, k] + r
-                weights[k, part] = h = h * block.weight[part]
-                moments[k] += (h * target) @ columns
-                squares[k] += h @ target**2
-            phi[part] = columns
-        value = 0.0
-        if self.theta is not None:
-            value = self.loss.mean(block.y, f, block.weight) if block.weight.any() else 0.0
-        value *= block.weight.sum()
-        grams = np.empty((outputs, len(self.mean), len(self.mean)), kind)
-        for k in range(outputs):
-            weighted = phi * np.sqrt(weights[k])[:, None].astype(kind)
-            grams[k] = weighted.T @ weighted
-        rest = np.array([value, block.weight.sum()])
-        return [on_grid(a, self.unit) for a in (grams.astype(np.float64), moments, squares, rest)]
+        phi = self.panel.at(block.rows, kind, 1)
+        own, weight = phi[:-1], block.weight
+        f = (self.theta.T.astype(kind) @ own).T.astype(np.float64)
+        grams = np.empty((f.shape[1], len(phi), len(phi)))
+        sums = self._plain(own, weight)
+        some = weight.any()
+        for k in range(f.shape[1]):
+            r, h = self.loss.working(block.y, f, k)
+            phi[-1] = r
+            weighted = phi
+            if self.loss.fixed_noise is not None or (weight != 1).any():
+                weighted = phi * np.sqrt(h * weight).astype(kind)
+            grams[k] = weighted @ weighted.T
+        value = self.loss.mean(block.y, f, weight) * weight.sum() if some else 0.0
+        rest = np.array([value, weight.sum()])
+        return [on_grid(array, self.unit) for array in (grams, sums, rest)]
 
-
+    def _plain(self, own: Array, weight: Array) -> Array:
+        """Return sums of the columns and of their squares, by the weights of the rows alone."""
+        if self.loss.fixed_noise is None:  # they stand in the Gram matrix
+            return np.zeros((2, 0))
+        weight = weight.astype(own.dtype)
+        return np.stack([own @ weight, np.square(own) @ weight]).astype(np.float64)

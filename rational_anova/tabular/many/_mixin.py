@@ -1,0 +1,145 @@
+"""What the estimators do with tables in pieces, and with large ones in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import validate_data
+
+from ..._core import checks as check
+from ..._core.types import Array
+from ...tables import CHUNK, Pieces
+from .._fitting import LARGE
+from ..fit import Options
+from ..model import Feature
+from ._engines import ENGINES, LEAST, Engine, engine_of
+from ._fit import Found, Wanted, fit_pieces, scanned, whole
+from ._scan import Given, Scan
+
+TARGET, WEIGHT = "(target)", "(weight)"  # columns beside those of a table in memory
+REPEATS = 100  # whole weights of a larger mean are amounts, not how often a row was seen
+
+
+@dataclass(frozen=True)
+class MemoryPiece:
+    """Rows of a table in memory, with their targets and weights."""
+
+    name: str
+    frame: pd.DataFrame
+    y: Array
+    weight: Array | None
+
+    @property
+    def rows(self) -> int:
+        return len(self.frame)
+
+    def frames(self) -> Iterator[pd.DataFrame]:
+        """Yield the rows, some at a time."""
+        for at in range(0, len(self.frame), CHUNK):
+            part = slice(at, at + CHUNK)
+            more = {TARGET: self.y[part]}
+            if self.weight is not None:
+                more[WEIGHT] = self.weight[part]
+            yield self.frame.iloc[part].assign(**more)
+
+
+def memory_pieces(frame: pd.DataFrame, y: Array, weight: Array | None) -> Pieces:
+    """Return a table in memory as pieces, which engines share out."""
+    found = Pieces()
+    for at in range(0, len(frame), LEAST):
+        part = slice(at, at + LEAST)
+        name = f"rows {at} to {min(at + LEAST, len(frame)) - 1}"
+        some = None if weight is None else weight[part]
+        found.append(MemoryPiece(name, frame.iloc[part], y[part], some))
+    return found
+
+
+class ManyMixin:
+    """Fits to tables in pieces."""
+
+    special_values: Any
+    n_jobs: int | None
+    depth: str
+    monotone: Any
+
+    def _source(self, X: Any, engine: str | None) -> Engine | None:
+        """Return what reads a table in pieces; None for one in memory."""
+        if engine is not None:
+            check.choice(engine, ENGINES, "engine")
+        return engine_of(X, engine, self.n_jobs)
+
+    def _given(
+        self, y: Any, sample_weight: Any, clean: Callable[[Any], Array], classes: bool
+    ) -> Given:
+        """Return which columns of a table in pieces are what."""
+        for what, name in (("y", y), ("sample_weight", sample_weight)):
+            if not isinstance(name, Hashable) or (name is None and what == "y"):
+                raise TypeError(
+                    f"X comes in pieces: {what} is the name of one of its columns, got "
+                    f"{type(name).__name__}"
+                )
+        return Given(y, sample_weight, clean, classes)
+
+    def _large(
+        self, frame: pd.DataFrame, y: Array, weight: Array | None, classes: bool,
+        engine: str | None,
+    ) -> tuple[Engine, Given] | None:  # fmt: skip
+        """Return the pieces of a large table in memory; None for one that is fitted at once."""
+        if len(frame) <= LARGE or self.depth == "deep" or self.monotone:
+            if engine is not None:
+                raise ValueError(
+                    f"engine={engine!r} is for tables of more than {LARGE:,} rows, fitted without "
+                    "depth='deep' and monotone; leave engine out"
+                )
+            return None
+        pieces = memory_pieces(frame, y, weight)
+        found = engine_of(pieces, engine, self.n_jobs)
+        assert found is not None
+        named = None if weight is None else WEIGHT
+        return found, Given(TARGET, named, np.asarray, classes)
+
+    def _fit_pieces(
+        self, engine: Engine, given: Given, options: Callable[[list[Feature]], Options],
+        link: str | None, seed: int,
+    ) -> Found | Scan:  # fmt: skip
+        """Return the model, or the scan of a table so small that it is fitted at once."""
+        scan = scanned(engine, given, seed)
+        if given.target != TARGET:
+            if scan.names is not None:
+                sample = scan.part.frame() if scan.used else pd.DataFrame(columns=scan.names)
+                validate_data(self, sample[scan.names], reset=True, skip_check_array=True)
+            if scan.rows <= LARGE and scan.used:
+                return scan
+            if self.depth == "deep" or self.monotone:
+                raise ValueError(
+                    f"depth='deep' and monotone need all rows in memory, and the table has "
+                    f"{scan.rows:,} in pieces; read it as a frame, or leave the option out"
+                )
+        share = 1.0
+        if given.weight is not None and scan.used:
+            mean = scan.weight / scan.used
+            share = 1 / mean if scan.fractions or mean > REPEATS else 1.0
+        return fit_pieces(engine, scan, Wanted(options, link, self.special_values, seed), share)
+
+    def _take(self, found: Found) -> None:
+        """Keep what a fit in pieces has found."""
+        self.model_, self.measured_ = found.model, found.measured
+        self.deep_ = None
+        self.monotone_: dict[str, Any] = {}
+        self.edits_: list[Any] = []
+        self.exact_numbers_: dict[float, str] = {}
+
+
+def table_of(scan: Scan) -> tuple[pd.DataFrame, pd.Series, Array | None]:
+    """Return a small table in memory: its inputs, targets and weights."""
+    frame = whole(scan)
+    y = frame.pop(scan.given.target)
+    weight = None
+    if scan.given.weight is not None:
+        weight = frame.pop(scan.given.weight).to_numpy(float)
+    return frame, y, weight
+
