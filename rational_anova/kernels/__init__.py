@@ -5,6 +5,8 @@ Users switch nothing on. `info()` says what runs and why; `RAN_KERNELS=off|torch
 """
 
 from ._build import Unavailable as Unavailable
+from ._effects import Functions as Functions
+from ._effects import Program as Program
 from ._pick import asked as asked
 from ._pick import attempt as attempt
 from ._pick import info as info

@@ -8,7 +8,9 @@ folder first, by the engine that made it where that has a way to.
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,7 +96,8 @@ class ParquetPiece:
     def frames(self) -> Iterator[pd.DataFrame]:
         from pyarrow import parquet
 
-        with parquet.ParquetFile(self.path) as file:
+        # Checksums are there if who wrote the file asked for them.
+        with parquet.ParquetFile(self.path, page_checksum_verification=True) as file:
             for batch in file.iter_batches(CHUNK, row_groups=[self.group]):
                 yield batch.to_pandas().assign(**dict(self.keys))
 
@@ -184,13 +187,21 @@ def _frame(chunk: Any, label: str) -> pd.DataFrame:
     return found
 
 
+class _Folder:
+    """A temporary folder, deleted when nobody has it any more, or when Python ends."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="rational-anova-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
 def _spooled(chunks: Iterable[Any], name: str) -> Pieces:
     """Write what can be read only once to a temporary folder."""
-    folder = tempfile.TemporaryDirectory(prefix="rational-anova-")
+    folder = _Folder()
     found: list[Piece] = []
     for n, chunk in enumerate(chunks):
         label = f"chunk {n + 1} of {name}"
-        frame, path = _frame(chunk, label), Path(folder.name) / f"{n}.pickle"
+        frame, path = _frame(chunk, label), folder.path / f"{n}.pickle"
         frame.to_pickle(path)
         found.append(PicklePiece(label, str(path), len(frame)))
     return Pieces(found, folder)
@@ -199,8 +210,8 @@ def _spooled(chunks: Iterable[Any], name: str) -> Pieces:
 def _written(write: Callable[[str], Any]) -> Pieces:
     """Let the engine of a query write its result to a temporary folder."""
     _need_pyarrow("the result of a query")
-    folder = tempfile.TemporaryDirectory(prefix="rational-anova-")
-    path = str(Path(folder.name) / "table.parquet")
+    folder = _Folder()
+    path = str(folder.path / "table.parquet")
     write(path)
     return Pieces(_of_parquet([(path, ())]), folder)
 

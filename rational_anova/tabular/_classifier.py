@@ -19,7 +19,7 @@ from ..tables import from_tensor
 from ._base import RANEstimator, Report
 from ._fitting import learn_features, problem_of
 from .fit import Logistic, Loss, Softmax
-from .many import Engine, Given, Scan, table_of
+from .many import Engine, Given, Scan, in_pieces, table_of
 
 _NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 
@@ -158,12 +158,14 @@ class RANClassifier(ClassifierMixin, RANEstimator):
             self.deep_ = replace(self.deep_, held_=None)
         return self
 
+    @in_pieces("decision")
     def decision_function(self, X: Any) -> Array:
         """Return the log odds of the second of two classes, or the decision of each class."""
         rows = self._rows(X)
         f = self._decision(rows)
         return f[:, 0] if f.shape[1] == 1 else f
 
+    @in_pieces("probability")
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class, (rows, classes)."""
         rows = self._rows(X)
@@ -172,6 +174,7 @@ class RANClassifier(ClassifierMixin, RANEstimator):
             f = np.concatenate([np.zeros_like(f), f], 1)
         return softmax(f, axis=1)
 
+    @in_pieces("prediction")
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row."""
         best = self.predict_proba(X).argmax(1)

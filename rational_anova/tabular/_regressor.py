@@ -21,7 +21,7 @@ from ._fitting import choose_link, learn_features, problem_of
 from .deep import effects_only
 from .fit import FORWARD, Link, Squared, standard
 from .fit import check as check_link
-from .many import TARGET, Engine, Given, Scan, table_of
+from .many import TARGET, Engine, Given, Scan, in_pieces, table_of
 
 
 class RANRegressor(RegressorMixin, RANEstimator):
@@ -162,6 +162,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
         self.link_ = link.smeared(f[:, 0], y, weight)
         return self
 
+    @in_pieces("link")
     def predict_link(self, X: Any) -> Array:
         """Return the sum of all effects, on the scale of the link."""
         rows = self._rows(X)
@@ -173,6 +174,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
     @overload
     def predict(self, X: Any, return_std: Literal[True]) -> tuple[Array, Array]: ...
 
+    @in_pieces("prediction")
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
         """Return the mean of the target at rows; with its posterior's standard deviation on demand.
 
@@ -188,6 +190,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
         spread = self.model_.spread(rows)[:, 0]
         return self.link_.mean(f), np.abs(self.link_.slope(f)) * spread
 
+    @in_pieces("end")
     def predict_interval(
         self, X: Any, level: float = 0.95, calibration: tuple[Any, Any] | None = None
     ) -> tuple[Array, Array]:

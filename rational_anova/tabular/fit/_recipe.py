@@ -80,8 +80,8 @@ class Recipe:
         problem: rows, targets, loss.
         features: the inputs.
         options: of the user.
-        screen: tells the gains of pairs by a fit of main effects, if rows beside those of the
-            problem are to be asked; pairs without a gain are then left out.
+        screen: tells the gains of pairs by a fit of main effects, of those that have one, if other
+            rows than those of the problem are to be asked.
     """
 
     def __init__(
@@ -231,8 +231,7 @@ class Recipe:
                 self.coordinates, self.spreads, residual, self.options.pairs, allowed
             )
         pairs = screened_pairs(self.coordinates, self.problem.weight, allowed)
-        gains = self.screen(fit, pairs) if pairs else {}
-        return {pair: found for pair, found in gains.items() if max(found.values()) > 0}
+        return self.screen(fit, pairs) if pairs else {}
 
     def _grid(self, pair: Pair, count: int) -> Term | None:
         bases = [self._axis(i, count) for i in pair]

@@ -240,6 +240,12 @@ def _session() -> Any:
 ENGINES = ("threads", "processes", "dask", "spark")
 
 
+def made_by(X: Any) -> str | None:
+    """Return `dask` or `spark` for one of their frames, None for anything else."""
+    package = type(X).__module__.split(".")[0]
+    return {"dask": "dask", "dask_expr": "dask", "pyspark": "spark"}.get(package)
+
+
 def engine_of(X: Any, engine: str | None, n_jobs: int | None) -> Engine | None:
     """Return what reads a table that comes in pieces; None for a table in memory.
 
@@ -248,8 +254,7 @@ def engine_of(X: Any, engine: str | None, n_jobs: int | None) -> Engine | None:
         engine: one of `ENGINES`; None to choose by what X is.
         n_jobs: processes of joblib.
     """
-    made_by = type(X).__module__.split(".")[0]
-    own = {"dask": "dask", "dask_expr": "dask", "pyspark": "spark"}.get(made_by)
+    own = made_by(X)
     if own is not None:
         if engine not in (None, own):
             raise ValueError(f"engine={engine!r} cannot read a frame of {own}; leave engine out")

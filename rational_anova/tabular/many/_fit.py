@@ -197,7 +197,7 @@ class _Fitting:
             )  # fmt: skip
             if options.report is not None:
                 options.report("pairs, on all rows")
-            return work.gains(self._sums(work))
+            return work.gains(self._sums(work), fit.noise)
 
         recipe = Recipe(problem, self.encoder.features, options, screen)
         return recipe.run()

@@ -17,7 +17,9 @@ from ._scan import Given, Scan
 from ._sums import Encoded, Partial, Sums, Work, collect, merged, on_grid
 
 CELLS = 24  # bins of each input; one more for what is missing
-COARSER = {3: 3, 5: 6, 8: 8, 12: 12, 27: 24}  # tables that stand for those of the screening
+COARSER = {3: 3, 5: 5, 8: 8, 12: 12, 27: 24}  # tables that stand for those of the screening
+WORTH = 16  # numerators of the coarsest grid of a pair: what so many gain of noise is no gain
+SWEEPS = 20  # of the fit of two curves to a table
 SINGLE = 200_000  # rows from which products are taken in single precision
 
 
@@ -136,19 +138,44 @@ class OfCells:
         code[np.isnan(x)] = CELLS
         return code
 
-    def gains(self, sums: Sums) -> Gains:
-        """Return the gain of each pair at each number of bins."""
+    def gains(self, sums: Sums, noise: float) -> Gains:
+        """Return the gain of each pair at each number of bins, of those that have one.
+
+        Args:
+            sums: over all rows.
+            noise: variance of the residual (1 for classes).
+        """
         shape = (sums[0].shape[2], 2, CELLS + 1, CELLS + 1)
         result: Gains = {}
         for n, pair in enumerate(self.pairs):
-            both = [array[n].reshape(shape) for array in sums[0]]
-            unit = both[1].sum((1, 2, 3)) / sums[1][0]
+            rests, counts = (array[n].reshape(shape) for array in sums[0])
+            rests = _without_curves(rests, counts)
+            total = counts.sum((1, 2, 3))
             ends = [len(self.edges[i]) + 1 for i in pair]
-            result[pair] = {
-                name: gain_of(*(_coarser(a, count, ends) for a in both), unit)
+            found = {
+                name: gain_of(
+                    _coarser(rests, count, ends), _coarser(counts, count, ends), total / sums[1][0]
+                )
                 for name, count in COARSER.items()
             }
+            if max(found.values()) > WORTH * noise / total.sum():
+                result[pair] = found
         return result
+
+
+def _without_curves(rests: Array, counts: Array) -> Array:
+    """Return sums of the residual less those of a curve of either input.
+
+    The main effects were fitted to a part of the rows: what they lack is nothing of the pair.
+    """
+    rest, count = rests.sum(1), counts.sum(1)
+    first, second = (np.zeros((*rest.shape[:1], CELLS + 1)) for _ in range(2))
+    across, down = (np.maximum(count.sum(axis), 1e-300) for axis in (2, 1))
+    for _ in range(SWEEPS):
+        first = (rest - count * second[:, None, :]).sum(2) / across
+        second = (rest - count * first[:, :, None]).sum(1) / down
+    curves = first[:, :, None] + second[:, None, :]
+    return np.asarray(rests - counts * curves[:, None])
 
 
 def _coarser(cells: Array, count: int, ends: list[int]) -> Array:
