@@ -35,12 +35,13 @@ from .model import Additive, Feature, Rows, identify, purify, read, workers
 from .monotone import Proof, as_signs, proofs
 
 DEPTHS = ("shallow", "deep")
+PRECISIONS = ("double", "single")
 # Whole weights of a larger mean are amounts (people, money), not how often a row was seen.
 REPEATS = 100
 Report = Callable[[str], bool]  # takes the name of a stage, says whether to stop
 
 
-class RANEstimator(ManyMixin, ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimator):
+class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, ManyMixin, BaseEstimator):
     """Base of `RANRegressor` and `RANClassifier`."""
 
     model_: Additive
@@ -83,9 +84,11 @@ class RANEstimator(ManyMixin, ExplainMixin, ExportMixin, EditMixin, SaveMixin, B
         check_is_fitted(self)
         return read(self.model_.features, self._frame(X, reset=False))
 
-    def _decision(self, rows: Rows) -> Array:
+    def _decision(self, rows: Rows, precision: str = "double") -> Array:
         """Return the sum of all effects, and what the deep part adds."""
-        f = self.model_.decision(rows)
+        check.choice(precision, PRECISIONS, "precision")
+        with workers(self.n_jobs):
+            f = self.model_.decision(rows, precision == "single")
         return f if self.deep_ is None else f + self.deep_.decision(rows, f)
 
     # -- the fit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -109,7 +109,7 @@ class RANClassifier(ClassifierMixin, RANEstimator):
             source = self._source(X, engine)
             if source is None:
                 return self._learn(X, y, sample_weight, report, engine)
-            given = self._given(y, sample_weight, _classes, True)
+            given = self._given(y, sample_weight, self._clean, True)
             return self._learn_pieces(source, given, report, self._seed())
 
     def _learn_pieces(
@@ -118,7 +118,6 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         found = self._fit_pieces(engine, given, self._asked(report), None, seed)
         if isinstance(found, Scan):
             return self._learn(*table_of(found), report)
-        self._take(found)
         assert found.encoder.classes is not None
         self.classes_ = found.encoder.classes
         return self
@@ -158,6 +157,10 @@ class RANClassifier(ClassifierMixin, RANEstimator):
             self.deep_ = replace(self.deep_, held_=None)
         return self
 
+    @property
+    def _clean(self) -> Callable[[Any], Array]:
+        return _classes
+
     @in_pieces("decision")
     def decision_function(self, X: Any) -> Array:
         """Return the log odds of the second of two classes, or the decision of each class."""
@@ -166,10 +169,16 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         return f[:, 0] if f.shape[1] == 1 else f
 
     @in_pieces("probability")
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class, (rows, classes)."""
+    def predict_proba(self, X: Any, *, precision: str = "double") -> Array:
+        """Return the probability of each class, (rows, classes).
+
+        Args:
+            X: a table in memory, or in pieces; frames of Dask and Spark get a column for each class.
+            precision: `single` computes the functions of effects in single precision, which is
+                faster.
+        """
         rows = self._rows(X)
-        f = self._decision(rows)
+        f = self._decision(rows, precision)
         if f.shape[1] == 1:
             f = np.concatenate([np.zeros_like(f), f], 1)
         return softmax(f, axis=1)

@@ -16,7 +16,19 @@ from .._core.codec import register
 from .deep import Deep
 from .explain import Measured, Observed
 from .fit import Link
-from .model import Additive, Codes, Constant, Feature, Heads, Levels, Missing, Part, Term
+from .many import Kept
+from .model import (
+    Additive,
+    Codes,
+    Constant,
+    Feature,
+    Heads,
+    Levels,
+    LevelSums,
+    Missing,
+    Part,
+    Term,
+)
 from .monotone import Proof
 
 
@@ -27,8 +39,8 @@ def _random_state(known: dict[str, Any]) -> np.random.RandomState:
 
 
 for _record in (
-    Additive, Codes, Constant, Feature, Heads, Levels, Link, Measured, Missing, Observed, Part,
-    Proof, Term,
+    Additive, Codes, Constant, Feature, Heads, Kept, Levels, LevelSums, Link, Measured, Missing,
+    Observed, Part, Proof, Term,
 ):  # fmt: skip
     register(_record)
 register(Deep, Deep.to_arrays, Deep.from_arrays)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, overload
 
@@ -113,7 +113,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
             source = self._source(X, engine)
             if source is None:
                 return self._learn(X, y, sample_weight, report, engine)
-            given = self._given(y, sample_weight, _targets, False)
+            given = self._given(y, sample_weight, self._clean, False)
             return self._learn_pieces(source, given, report, self._seed())
 
     def _learn_pieces(
@@ -122,8 +122,6 @@ class RANRegressor(RegressorMixin, RANEstimator):
         found = self._fit_pieces(engine, given, self._asked(report), self.link, seed)
         if isinstance(found, Scan):
             return self._learn(*table_of(found), report)
-        self._take(found)
-        self.link_ = found.link
         if given.target != TARGET:
             self.target_name_ = str(given.target)
         return self
@@ -162,6 +160,10 @@ class RANRegressor(RegressorMixin, RANEstimator):
         self.link_ = link.smeared(f[:, 0], y, weight)
         return self
 
+    @property
+    def _clean(self) -> Callable[[Any], Array]:
+        return _targets
+
     @in_pieces("link")
     def predict_link(self, X: Any) -> Array:
         """Return the sum of all effects, on the scale of the link."""
@@ -169,22 +171,35 @@ class RANRegressor(RegressorMixin, RANEstimator):
         return self._decision(rows)[:, 0]
 
     @overload
-    def predict(self, X: Any, return_std: Literal[False] = False) -> Array: ...
+    def predict(
+        self, X: Any, return_std: Literal[False] = False, *, precision: str = "double"
+    ) -> Array: ...
 
     @overload
-    def predict(self, X: Any, return_std: Literal[True]) -> tuple[Array, Array]: ...
+    def predict(
+        self, X: Any, return_std: Literal[True], *, precision: str = "double"
+    ) -> tuple[Array, Array]: ...
 
     @in_pieces("prediction")
-    def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
+    def predict(
+        self, X: Any, return_std: bool = False, *, precision: str = "double"
+    ) -> Array | tuple[Array, Array]:
         """Return the mean of the target at rows; with its posterior's standard deviation on demand.
 
         The standard deviation is that of the mean, of the effects alone; `noise_` is the variance
         of targets about it, on the link's scale.
+
+        Args:
+            X: a table in memory, or in pieces; of a frame of Dask the result is lazy, a frame of
+                Spark gets a column `prediction`.
+            return_std: whether the standard deviation is asked for.
+            precision: `single` computes the functions of effects in single precision, which is
+                faster: docs/guides/large_tables.md has the error.
         """
         if return_std:
             effects_only(self, "return_std=True")
         rows = self._rows(X)
-        f = self._decision(rows)[:, 0]
+        f = self._decision(rows, precision)[:, 0]
         if not return_std:
             return self.link_.mean(f)
         spread = self.model_.spread(rows)[:, 0]

@@ -7,3 +7,4 @@ from ._mixin import table_of as table_of
 from ._predict import in_pieces as in_pieces
 from ._scan import Given as Given
 from ._scan import Scan as Scan
+from ._update import Kept as Kept

@@ -90,6 +90,11 @@ class Encoder:
         if self.classes is None:
             return (self.link.forward(y)[:, None] - self.shift) / self.scale
         found = pd.Index(self.classes).get_indexer(pd.Index(y))
+        if (found < 0).any():
+            raise ValueError(
+                f"class {y[found < 0][0]!r} was not there in the fit; classes are "
+                f"{list(self.classes)}: fit again with all rows"
+            )
         targets = np.zeros((len(y), len(self.classes)))
         targets[np.flatnonzero(found >= 0), found[found >= 0]] = 1
         return targets[:, 1:] if len(self.classes) == 2 else targets

@@ -19,7 +19,7 @@ import pandas as pd
 
 from ...tables import FramePiece, Piece, Pieces, pieces_of
 from ..model import workers
-from ._scan import naming
+from ._scan import NamedError, naming
 
 Chunks = Iterable[tuple[str, pd.DataFrame]]
 LEAST = 1 << 17  # rows of a task, where the pieces allow it
@@ -94,13 +94,37 @@ def _spans(pieces: Sequence[Piece], count: int) -> list[tuple[list[Piece], int]]
 
 
 def _over(job: Job, pieces: Sequence[Piece], start: int) -> Any:
+    """Return what a job makes of pieces, or the error that a part of the table gave.
+
+    An error is a result, too: the engine would try again what can only fail again.
+    """
+    return _tried(job, chunks_of(pieces), start)
+
+
+def _tried(job: Job, chunks: Chunks, start: int) -> Any:
     with workers(1):
-        return job.over(chunks_of(pieces), start)
+        try:
+            return job.over(chunks, start)
+        except NamedError as error:
+            return error
 
 
 def _merged(job: Job, one: Any, other: Any) -> Any:
-    # A worker that dies may have this done again: what goes in must stay as it is.
-    return job.merge(copy.deepcopy(one), other)
+    for found in (one, other):
+        if isinstance(found, NamedError):
+            return found
+    try:
+        # A worker that dies may have this done again: what goes in must stay as it is.
+        return job.merge(copy.deepcopy(one), other)
+    except NamedError as error:
+        return error
+
+
+def _sound(found: Any) -> Any:
+    """Return a result, or raise the error that it is."""
+    if isinstance(found, NamedError):
+        raise found
+    return found
 
 
 class OnJoblib:
@@ -113,7 +137,7 @@ class OnJoblib:
         with joblib.Parallel(n_jobs=-1 if self.n_jobs is None else self.n_jobs) as parallel:
             spans = _spans(self.pieces, TASKS * parallel._effective_n_jobs())
             found = parallel(joblib.delayed(_over)(job, *span) for span in spans)
-        return reduce(job.merge, found)
+        return reduce(job.merge, map(_sound, found))
 
 
 class OnDask:
@@ -148,8 +172,8 @@ class OnDask:
             ]
         client = _client()
         if client is None:
-            return dask.compute(found[0])[0]
-        return client.compute(found[0], retries=RETRIES).result()
+            return _sound(dask.compute(found[0])[0])
+        return _sound(client.compute(found[0], retries=RETRIES).result())
 
 
 def _partition(n: int, frame: pd.DataFrame) -> Pieces:
@@ -182,7 +206,7 @@ class OnSpark:
         given = context.broadcast(job)
         tasks = context.parallelize(spans, len(spans))
         found = tasks.map(lambda span: _over(given.value, *span))
-        return found.treeReduce(lambda one, other: _merged(given.value, one, other))
+        return _sound(found.treeReduce(lambda one, other: _merged(given.value, one, other)))
 
 
 class SparkFrame:
@@ -216,10 +240,9 @@ class SparkFrame:
         def work(frames: Iterator[pd.DataFrame], number: int) -> Any:
             name = f"partition {number + 1}"
             start = starts[min(number, len(starts) - 1)]
-            with workers(1):
-                return job.over(((name, frame) for frame in frames), start)
+            return _tried(job, ((name, frame) for frame in frames), start)
 
-        return reduce(job.merge, (found for _, found in self._partitions(work)))
+        return reduce(job.merge, (_sound(found) for _, found in self._partitions(work)))
 
 
 def _length(frames: Iterator[pd.DataFrame], number: int) -> int:

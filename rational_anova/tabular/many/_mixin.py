@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.validation import validate_data
+from sklearn.base import clone
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    validate_data,
+)
 
 from ..._core import checks as check
 from ..._core.types import Array
 from ...tables import CHUNK, Pieces
 from .._fitting import LARGE
 from ..fit import Options
-from ..model import Feature
+from ..model import Feature, workers
 from ._engines import ENGINES, LEAST, Engine, engine_of
 from ._fit import Found, Wanted, fit_pieces, scanned, whole
 from ._scan import Given, Scan
+from ._sums import unit_of
+from ._update import Kept, merged_sums, sums_of
+from ._works import SINGLE
 
+E = TypeVar("E", bound="ManyMixin")
 TARGET, WEIGHT = "(target)", "(weight)"  # columns beside those of a table in memory
 REPEATS = 100  # whole weights of a larger mean are amounts, not how often a row was seen
 
@@ -65,6 +74,15 @@ class ManyMixin:
     n_jobs: int | None
     depth: str
     monotone: Any
+    sums_: Kept
+
+    @property
+    def _clean(self) -> Callable[[Any], Array]:
+        """What checks targets and returns them as an array."""
+        raise NotImplementedError
+
+    def _frame(self, X: Any, reset: bool) -> pd.DataFrame:
+        raise NotImplementedError
 
     def _source(self, X: Any, engine: str | None) -> Engine | None:
         """Return what reads a table in pieces; None for one in memory."""
@@ -123,10 +141,82 @@ class ManyMixin:
         if given.weight is not None and scan.used:
             mean = scan.weight / scan.used
             share = 1 / mean if scan.fractions or mean > REPEATS else 1.0
-        return fit_pieces(engine, scan, Wanted(options, link, self.special_values, seed), share)
+        found = fit_pieces(engine, scan, Wanted(options, link, self.special_values, seed), share)
+        single, unit = scan.rows > SINGLE, unit_of(scan.weight * share)
+        self._take(found, Kept.of(found, scan.ends[[0, -1]] if len(scan.ends) else scan.ends,
+                                  single, unit))  # fmt: skip
+        return found
 
-    def _take(self, found: Found) -> None:
+    def update(
+        self: E, X: Any, y: Any, sample_weight: Any = None, *, forget: bool = False,
+        engine: str | None = None,
+    ) -> E:  # fmt: skip
+        """Add rows to a model that was fitted to a large table, and solve again; returns self.
+
+        The terms stay, and so do levels and the ends of columns; all numerators and penalties come
+        from the sums over old and new rows. Of numbers that is exact: the same as if all rows had
+        been there. Of classes it is one step of Newton's method.
+
+        Args:
+            X: the new rows, as `fit` takes them.
+            y: their targets, or the name of their column.
+            sample_weight: as in `fit`.
+            forget: leave the old rows out. Models that several sites have updated so from one and
+                the same fit can be merged.
+            engine: as in `fit`.
+        """
+        kept = sums_of(self, "update")
+        before = dict(vars(self))
+        try:
+            with workers(self.n_jobs):
+                source, given = self._more(X, y, sample_weight, engine)
+                kept = kept.plus(source, given, forget)
+                self._take(kept.solved(), kept)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def _more(
+        self, X: Any, y: Any, sample_weight: Any, engine: str | None
+    ) -> tuple[Engine, Given]:
+        """Return what reads rows for an update."""
+        classes = hasattr(self, "classes_")
+        source = self._source(X, engine)
+        if source is not None:
+            return source, self._given(y, sample_weight, self._clean, classes)
+        frame, y = self._frame(X, False), self._clean(y)
+        check_consistent_length(frame, y)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, frame, ensure_non_negative=True)
+        source = engine_of(memory_pieces(frame, y, weight), engine, self.n_jobs)
+        assert source is not None
+        named = None if weight is None else WEIGHT
+        return source, Given(TARGET, named, np.asarray, classes)
+
+    @classmethod
+    def merge(cls: type[E], models: Sequence[E]) -> E:
+        """Return the model of all rows of several models with the same terms.
+
+        Only sums are needed, no rows. The models come from one fit, each updated with
+        `update(X, y, forget=True)` by rows of its own.
+        """
+        kept = merged_sums(models)
+        found = clone(models[0])
+        vars(found).update(
+            {k: v for k, v in vars(models[0]).items() if k.endswith("_") and k != "sums_"}
+        )
+        with workers(found.n_jobs):
+            found._take(kept.solved(), kept)
+        return found
+
+    def _take(self, found: Found, kept: Kept) -> None:
         """Keep what a fit in pieces has found."""
+        self.sums_ = kept
+        if found.encoder.classes is None:
+            self.link_ = found.link
         self.model_, self.measured_ = found.model, found.measured
         self.deep_ = None
         self.monotone_: dict[str, Any] = {}

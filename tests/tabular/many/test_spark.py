@@ -1,5 +1,8 @@
 """Spark: the same bits as one process, also when a task fails twice."""
 
+import os
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -30,6 +33,7 @@ def session():
         pytest.skip("Spark takes Java")
     from pyspark.sql import SparkSession
 
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2,4]").appName("rational-anova")
     session = (
         builder.config("spark.ui.enabled", "false")
