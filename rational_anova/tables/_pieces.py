@@ -1,8 +1,8 @@
-"""Tables in pieces: what is larger than memory comes in chunk by chunk, as often as it is asked for.
+"""Tables in pieces: what is larger than memory comes in chunk by chunk, as often as asked for.
 
-A table of a few files has a piece for each group of rows of a Parquet file, one for a CSV file; what
-can be read only once (a generator) or is a query (of polars, of duckdb) is written to a temporary
-folder first, by the engine that made it where that has a way to.
+A folder of Parquet files has a piece for each group of rows, a CSV file is one piece; what can be
+read only once (a generator) or is a query (of polars, of duckdb) is written to a temporary folder
+first, by the engine that made it where that has a way to.
 """
 
 from __future__ import annotations
@@ -31,8 +31,11 @@ SMALL_FILE = 1 << 25  # bytes up to which a file of text is read whole, with all
 class Piece(Protocol):
     """Some rows of a table, in chunks; it can be pickled, and read again."""
 
-    name: str
-    rows: int
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def rows(self) -> int: ...
 
     def frames(self) -> Iterator[pd.DataFrame]:
         """Yield the rows, some at a time."""

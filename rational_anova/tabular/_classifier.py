@@ -173,7 +173,7 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         """Return the probability of each class, (rows, classes).
 
         Args:
-            X: a table in memory, or in pieces; frames of Dask and Spark get a column for each class.
+            X: a table in memory, or in pieces; frames of Dask and Spark get a column a class.
             precision: `single` computes the functions of effects in single precision, which is
                 faster.
         """

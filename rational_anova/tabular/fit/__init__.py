@@ -10,8 +10,8 @@ from ._recipe import Options as Options
 from ._recipe import Recipe as Recipe
 from ._recipe import Screen as Screen
 from ._recipe import pooled as pooled
-from ._ridge import _factor as _factor
 from ._ridge import Solution as Solution
+from ._ridge import _factor as _factor
 from ._ridge import evidence_ridge as evidence_ridge
 from ._screening import Gains as Gains
 from ._screening import Pair as Pair

@@ -227,9 +227,7 @@ class Recipe:
         allowed = self.options.allowed
         if self.screen is None:
             residual = self._residual(fit)
-            return pair_gains(
-                self.coordinates, self.spreads, residual, self.options.pairs, allowed
-            )
+            return pair_gains(self.coordinates, self.spreads, residual, self.options.pairs, allowed)
         pairs = screened_pairs(self.coordinates, self.problem.weight, allowed)
         return self.screen(fit, pairs) if pairs else {}
 

@@ -183,5 +183,3 @@ def chosen_rows(scan: Scan, most: int) -> tuple[pd.DataFrame, Array]:
 def _ordered(scan: Scan, part: pd.DataFrame, stands: Array) -> tuple[pd.DataFrame, Array]:
     order = np.argsort(part[ROW].to_numpy(), kind="stable")
     return typed(scan, part.iloc[order].drop(columns=KEY).reset_index(drop=True)), stands[order]
-
-

@@ -1,8 +1,8 @@
 """Where a pass over the rows runs: here, in processes of joblib, on Dask, on Spark.
 
 A pass is a job: what it makes of rows that follow one another, and how two results become one. The
-results are such that it does not matter how the rows were cut; so engines may cut them as they like,
-and what was lost with a worker is done again by the engine, with the same result.
+results are such that it does not matter how the rows were cut; so engines may cut them as they
+like, and what was lost with a worker is done again by the engine, with the same result.
 """
 
 from __future__ import annotations
@@ -225,7 +225,9 @@ class SparkFrame:
         def part(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
             from pyspark import TaskContext
 
-            number = TaskContext.get().partitionId()
+            context = TaskContext.get()
+            assert context is not None
+            number = context.partitionId()
             found = pickle.dumps(work(frames, number))
             yield pd.DataFrame({"part": [number], "found": [found]})
 

@@ -37,7 +37,7 @@ from ..fit import (
     standard,
 )
 from ..fit import check as check_link
-from ..model import Additive, Feature, LevelSums, identify, purify, workers
+from ..model import Additive, Feature, LevelSums, identify, purify
 from ._data import Encoder, chosen_rows, encoder_of, typed
 from ._engines import Engine
 from ._panel import Panel, rough

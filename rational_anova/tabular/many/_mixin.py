@@ -178,9 +178,7 @@ class ManyMixin:
             raise
         return self
 
-    def _more(
-        self, X: Any, y: Any, sample_weight: Any, engine: str | None
-    ) -> tuple[Engine, Given]:
+    def _more(self, X: Any, y: Any, sample_weight: Any, engine: str | None) -> tuple[Engine, Given]:
         """Return what reads rows for an update."""
         classes = hasattr(self, "classes_")
         source = self._source(X, engine)
@@ -218,7 +216,7 @@ class ManyMixin:
         if found.encoder.classes is None:
             self.link_ = found.link
         self.model_, self.measured_ = found.model, found.measured
-        self.deep_ = None
+        self.deep_: Any = None
         self.monotone_: dict[str, Any] = {}
         self.edits_: list[Any] = []
         self.exact_numbers_: dict[float, str] = {}
@@ -232,4 +230,3 @@ def table_of(scan: Scan) -> tuple[pd.DataFrame, pd.Series, Array | None]:
     if scan.given.weight is not None:
         weight = frame.pop(scan.given.weight).to_numpy(float)
     return frame, y, weight
-

@@ -7,7 +7,7 @@ date in seconds has no room in single.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,9 +43,9 @@ class Panel:
         """Whether each term is a main effect."""
         return np.array([len(term.axes) == 1 for term in self.terms], dtype=bool)
 
-    def at(self, rows: Rows, kind: Any, spare: int = 0) -> Array:
-        """Return (columns + spare, rows); the spare lines are for the caller to fill."""
-        result = np.empty((len(self) + spare, len(rows)), kind)
+    def at(self, rows: Rows, result: Array) -> Array:
+        """Write the columns to the first lines of (columns or more, rows), and return it."""
+        kind = result.dtype
         result[0] = 1
         at = 1
         for term in self.terms:
@@ -58,6 +58,23 @@ class Panel:
             own[part] -= mean[part, None]
             own[part] *= factor[part, None]
         return result
+
+
+_ROOM = threading.local()
+
+
+def room(name: str, shape: tuple[int, ...], kind: Any) -> Array:
+    """Return memory that this thread had before under the same name, whatever is in it.
+
+    Fresh memory of this size comes from the system page by page, which may take longer than what it
+    is needed for.
+    """
+    size = int(np.prod(shape))
+    known: Array | None = getattr(_ROOM, name, None)
+    if known is None or known.dtype != kind or len(known) < size:
+        known = np.empty(size, kind)
+        setattr(_ROOM, name, known)
+    return known[:size].reshape(shape)
 
 
 def rough(mean: Array, scale: Array, least: float = 0.01) -> tuple[Array, Array]:

@@ -111,7 +111,7 @@ def _on_spark(model: Any, X: Any, of: Callable[[pd.DataFrame], Any], name: str) 
         for frame in frames:
             yield pd.concat([frame, _frame(model, of, frame, name)], axis=1)
 
-    schema = X.schema
+    schema = type(X.schema)(list(X.schema.fields))
     for n, kind in kinds.items():
         schema = schema.add(n, kind)
     return X.mapInPandas(part, schema)

@@ -3,8 +3,8 @@
 Two things change the last bits of a sum of floats: which rows go through one product of BLAS, and
 the order in which the products are added. So rows are cut into blocks by their number in the whole
 table, whatever chunks they come in; and the sum of a block is rounded to a grid so coarse that
-adding any number of them is exact. Rows at the ends of a part, which make no whole block with others
-of it, travel as they are.
+adding any number of them is exact. Rows at the ends of a part, which make no whole block with
+others of it, travel as they are.
 
 The grid is 2^-44 of the largest sum there may be. Rounding 12,000 blocks (1e8 rows) to it changes a
 sum by 2e-12 of that, which is far below the noise of any table.
@@ -12,8 +12,11 @@ sum by 2e-12 of that, which is far below the noise of any table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
+from functools import partial
+from itertools import islice
+from typing import Protocol
 
 import numpy as np
 
@@ -21,10 +24,18 @@ from ..._core.types import Array
 from ..model import Rows, in_order
 
 BLOCK = 8192  # rows
+TOGETHER = 8  # blocks that one thread adds up at a time
 SPARE = 8  # powers of two by which a sum may be larger than the weight of all rows
 
 Sums = list[Array]
-Work = Callable[["Encoded"], Sums]  # of one block; its sums are on the grid
+
+
+class Work(Protocol):
+    """What is summed."""
+
+    def __call__(self, block: Encoded, before: Sums | None = None) -> Sums:
+        """Return the sums of a block, on the grid; added to those before it, which are used up."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -82,20 +93,38 @@ class Partial:
     loose: list[Encoded] = field(default_factory=list)
 
     def add(self, sums: Sums) -> None:
-        """Add the sums of a block, or of many."""
-        if self.sums is None:
-            self.sums = [array.copy() for array in sums]
-            return
-        for mine, more in zip(self.sums, sums, strict=True):
-            mine += more
+        """Add the sums of a block, or of many; they are used up."""
+        self.sums = added(self.sums, sums)
 
 
 def collect(pieces: Iterable[Encoded], work: Work) -> Partial:
     """Return the sums of rows that follow one another, in pieces of any size."""
     found = Partial()
-    for sums in in_order(work, _blocks(pieces, found.loose)):
+    for sums in in_order(partial(_several, work), _batches(_blocks(pieces, found.loose))):
         found.add(sums)
     return found
+
+
+def _batches(blocks: Iterator[Encoded]) -> Iterator[list[Encoded]]:
+    while some := list(islice(blocks, TOGETHER)):
+        yield some
+
+
+def _several(work: Work, blocks: list[Encoded]) -> Sums:
+    sums: Sums | None = None
+    for block in blocks:
+        sums = work(block, sums)
+    assert sums is not None
+    return sums
+
+
+def added(before: Sums | None, sums: Sums) -> Sums:
+    """Return the sum of sums, in the place of the first."""
+    if before is None:
+        return sums
+    for mine, more in zip(before, sums, strict=True):
+        mine += more
+    return before
 
 
 def _blocks(pieces: Iterable[Encoded], loose: list[Encoded]) -> Iterator[Encoded]:
@@ -134,7 +163,7 @@ def finished(found: Partial, work: Work) -> Sums:
             blocks[-1].append(piece)
         else:
             blocks.append([piece])
-    total = Partial(found.sums)
+    total = Partial(None if found.sums is None else [array.copy() for array in found.sums])
     for sums in in_order(work, map(Encoded.joined, blocks)):
         total.add(sums)
     if total.sums is None:

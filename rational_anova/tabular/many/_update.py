@@ -183,8 +183,8 @@ def sums_of(model: Any, what: str) -> Kept:
     kept = getattr(model, "sums_", None)
     if kept is None:
         raise ValueError(
-            f"{what} takes a model with sums_, which fits to more than {LARGE:,} rows keep; this one "
-            "has none: fit it again with all rows"
+            f"{what} takes a model with sums_, which fits to more than {LARGE:,} rows keep; this "
+            "one has none: fit it again with all rows"
         )
     if model.edits_:
         raise ValueError(
@@ -193,5 +193,3 @@ def sums_of(model: Any, what: str) -> Kept:
         )
     assert isinstance(kept, Kept)
     return kept
-
-

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,9 +11,9 @@ from ..fit import Gains, Loss, Pair, gain_of
 from ..model import Feature, LevelSums, Spread, level_sums
 from ._data import Encoder
 from ._engines import Chunks
-from ._panel import Panel
+from ._panel import Panel, room
 from ._scan import Given, Scan
-from ._sums import Encoded, Partial, Sums, Work, collect, merged, on_grid
+from ._sums import Encoded, Partial, Sums, Work, added, collect, merged, on_grid
 
 CELLS = 24  # bins of each input; one more for what is missing
 COARSER = {3: 3, 5: 5, 8: 8, 12: 12, 27: 24}  # tables that stand for those of the screening
@@ -63,13 +62,13 @@ class OfLevels:
     inputs: list[int]
     unit: float
 
-    def __call__(self, block: Encoded) -> Sums:
+    def __call__(self, block: Encoded, before: Sums | None = None) -> Sums:
         found = []
         for i in self.inputs:
             feature = self.encoder.features[i]
             sums = level_sums(feature, block.values[:, i], block.y, block.weight, block.fold)
             found += [on_grid(sums.counts, self.unit), on_grid(sums.totals, self.unit)]
-        return found
+        return added(before, found)
 
     def levels(self, sums: Sums) -> dict[int, LevelSums]:
         """Return the sums by input."""
@@ -106,8 +105,10 @@ class OfCells:
     pairs: list[Pair]
     unit: float
 
-    def __call__(self, block: Encoded) -> Sums:
-        f = (self.theta.T.astype(np.float32) @ self.panel.at(block.rows, np.float32)).T
+    def __call__(self, block: Encoded, before: Sums | None = None) -> Sums:
+        size = (len(self.panel), len(block))
+        phi = self.panel.at(block.rows, room("panel", size, np.float32))
+        f = (self.theta.T.astype(np.float32) @ phi).T
         f = f.astype(np.float64)
         inputs = {i for pair in self.pairs for i in pair}
         codes = {i: self._codes(i, block) for i in inputs}
@@ -122,7 +123,8 @@ class OfCells:
                 cell = first[i] + codes[j]
                 found[0, n, k] = np.bincount(cell, wr, size)
                 found[1, n, k] = np.bincount(cell, w, size)
-        return [on_grid(found, self.unit), on_grid(np.array([block.weight.sum()]), self.unit)]
+        weight = np.array([block.weight.sum()])
+        return added(before, [on_grid(found, self.unit), on_grid(weight, self.unit)])
 
     def _codes(self, i: int, block: Encoded) -> Array:
         feature = self.features[i]
@@ -207,24 +209,30 @@ class OfColumns:
     single: bool
     unit: float
 
-    def __call__(self, block: Encoded) -> Sums:
+    def __call__(self, block: Encoded, before: Sums | None = None) -> Sums:
         kind = np.float32 if self.single else np.float64
-        phi = self.panel.at(block.rows, kind, 1)
+        size = len(self.panel) + 1
+        phi = self.panel.at(block.rows, room("panel", (size, len(block)), kind))
         own, weight = phi[:-1], block.weight
         f = (self.theta.T.astype(kind) @ own).T.astype(np.float64)
-        grams = np.empty((f.shape[1], len(phi), len(phi)))
-        sums = self._plain(own, weight)
-        some = weight.any()
+        sums = on_grid(self._plain(own, weight), self.unit)
+        if before is None:
+            before = [np.zeros((f.shape[1], size, size)), np.zeros_like(sums), np.zeros(2)]
         for k in range(f.shape[1]):
             r, h = self.loss.working(block.y, f, k)
             phi[-1] = r
             weighted = phi
             if self.loss.fixed_noise is not None or (weight != 1).any():
-                weighted = phi * np.sqrt(h * weight).astype(kind)
-            grams[k] = weighted @ weighted.T
-        value = self.loss.mean(block.y, f, weight) * weight.sum() if some else 0.0
-        rest = np.array([value, weight.sum()])
-        return [on_grid(array, self.unit) for array in (grams, sums, rest)]
+                root = np.sqrt(h * weight).astype(kind)
+                weighted = np.multiply(phi, root, out=room("weighted", phi.shape, kind))
+            gram = np.matmul(weighted, weighted.T, out=room("gram", (size, size), kind))
+            for some in range(0, size, 32):  # a few lines at a time stay in the cache
+                part = slice(some, some + 32)
+                before[0][k, part] += on_grid(gram[part].astype(np.float64), self.unit)
+        before[1] += sums
+        value = self.loss.mean(block.y, f, weight) * weight.sum() if weight.any() else 0.0
+        before[2] += on_grid(np.array([value, weight.sum()]), self.unit)
+        return before
 
     def _plain(self, own: Array, weight: Array) -> Array:
         """Return sums of the columns and of their squares, by the weights of the rows alone."""

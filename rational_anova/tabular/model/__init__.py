@@ -19,8 +19,8 @@ from ._bases import place_atoms as place_atoms
 from ._bases import place_wide as place_wide
 from ._codes import special_values as special_values
 from ._columns import CODE_FOLDS as CODE_FOLDS
-from ._columns import MISSING as MISSING
 from ._columns import DATE_PARTS as DATE_PARTS
+from ._columns import MISSING as MISSING
 from ._columns import Feature as Feature
 from ._columns import LevelSums as LevelSums
 from ._columns import date_numbers as date_numbers

@@ -13,8 +13,8 @@ from ..._core.types import Array
 from ...kernels import Program
 from ._bases import Basis, Codes, Constant, Heads, Levels
 from ._columns import Feature
-from ._terms import Rows, Term, value
 from ._program import program
+from ._terms import Rows, Term, value
 from ._threads import in_order, one_thread
 
 Axes = tuple[int, ...]

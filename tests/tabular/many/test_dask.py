@@ -111,9 +111,9 @@ def test_bags_sweeps_and_laws_go_through_joblib(client, rows):
 
     small = rows[["a"]][:200]
     with joblib.parallel_config(backend="dask"):
-        sweep = GridSearchCV(
-            ra.RANRegressor(refinements=0), {"pairs": [0, 1]}, cv=2, n_jobs=2
-        ).fit(small, rows["y"][:200])
+        sweep = GridSearchCV(ra.RANRegressor(refinements=0), {"pairs": [0, 1]}, cv=2, n_jobs=2).fit(
+            small, rows["y"][:200]
+        )
         bags = BaggingRegressor(ra.RANRegressor(refinements=0), 2, n_jobs=2).fit(
             small, rows["y"][:200]
         )

@@ -1,7 +1,6 @@
 """A table that comes in pieces makes the same model, bit by bit, whatever the pieces are."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import rational_anova as ra
