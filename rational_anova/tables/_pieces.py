@@ -152,8 +152,6 @@ def pieces_of(X: Any, name: str = "X") -> Pieces | None:
         return _written(X.sink_parquet)
     if made_by == "duckdb" and hasattr(X, "write_parquet"):
         return _written(X.write_parquet)
-    if made_by == "ray" and hasattr(X, "iter_batches"):
-        return _spooled(X.iter_batches(batch_format="pandas", batch_size=CHUNK), name)
     if isinstance(X, list | tuple) and X:
         if all(isinstance(one, str | os.PathLike) for one in X):
             found = [_of_path(Path(one)) for one in X]

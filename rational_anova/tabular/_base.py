@@ -30,14 +30,12 @@ from .edit import EditMixin
 from .explain import ExplainMixin, Measured, measure
 from .export import ExportMixin
 from .fit import Options, Problem
-from .many import ManyMixin
+from .many import REPEATS, ManyMixin
 from .model import Additive, Feature, Rows, identify, purify, read, workers
 from .monotone import Proof, as_signs, proofs
 
 DEPTHS = ("shallow", "deep")
 PRECISIONS = ("double", "single")
-# Whole weights of a larger mean are amounts (people, money), not how often a row was seen.
-REPEATS = 100
 Report = Callable[[str], bool]  # takes the name of a stage, says whether to stop
 
 

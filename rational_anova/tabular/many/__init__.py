@@ -1,6 +1,7 @@
 """Tables that are larger than memory: passes over their rows, and the engines that make them."""
 
 from ._engines import Engine as Engine
+from ._mixin import REPEATS as REPEATS
 from ._mixin import TARGET as TARGET
 from ._mixin import ManyMixin as ManyMixin
 from ._mixin import table_of as table_of

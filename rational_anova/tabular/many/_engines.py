@@ -134,9 +134,9 @@ class OnJoblib:
         self.pieces, self.rows, self.n_jobs = pieces, pieces.rows, n_jobs
 
     def run(self, job: Job) -> Any:
-        with joblib.Parallel(n_jobs=-1 if self.n_jobs is None else self.n_jobs) as parallel:
-            spans = _spans(self.pieces, TASKS * parallel._effective_n_jobs())
-            found = parallel(joblib.delayed(_over)(job, *span) for span in spans)
+        count = -1 if self.n_jobs is None else self.n_jobs
+        spans = _spans(self.pieces, TASKS * joblib.effective_n_jobs(count))
+        found = joblib.Parallel(n_jobs=count)(joblib.delayed(_over)(job, *span) for span in spans)
         return reduce(job.merge, map(_sound, found))
 
 
@@ -162,7 +162,7 @@ class OnDask:
             found = [dask.delayed(_over)(given, *span) for span in _spans(self._pieces, _cores())]
         else:
             found = [
-                dask.delayed(_over)(given, dask.delayed(_partition)(n, part), self._starts[n])
+                dask.delayed(_over_partition)(given, n, part, self._starts[n : n + 2])
                 for n, part in enumerate(self._parts)
             ]
         while len(found) > 1:
@@ -176,8 +176,23 @@ class OnDask:
         return _sound(client.compute(found[0], retries=RETRIES).result())
 
 
-def _partition(n: int, frame: pd.DataFrame) -> Pieces:
-    return Pieces([FramePiece(f"partition {n + 1}", frame)])
+def _over_partition(job: Job, n: int, frame: pd.DataFrame, ends: list[int]) -> Any:
+    name = f"partition {n + 1}"
+    chunks = chunks_of([FramePiece(name, frame)])
+    return _tried(job, _counted(chunks, name, ends[1] - ends[0]), ends[0])
+
+
+def _counted(chunks: Chunks, name: str, rows: int) -> Chunks:
+    """Yield chunks, and raise an error if there are not as many rows as before."""
+    seen = 0
+    for where, frame in chunks:
+        seen += len(frame)
+        yield where, frame
+    if seen != rows:
+        raise NamedError(
+            f"{name} had {rows} rows at first, and {seen} now: a frame must give the same rows every "
+            "time; write it to files, or keep it in memory (persist, cache)"
+        )
 
 
 def _client() -> Any:
@@ -241,8 +256,9 @@ class SparkFrame:
 
         def work(frames: Iterator[pd.DataFrame], number: int) -> Any:
             name = f"partition {number + 1}"
-            start = starts[min(number, len(starts) - 1)]
-            return _tried(job, ((name, frame) for frame in frames), start)
+            first, last = [*starts, starts[-1]][min(number, len(starts) - 1) :][:2]
+            chunks = _counted(((name, frame) for frame in frames), name, last - first)
+            return _tried(job, chunks, first)
 
         return reduce(job.merge, (_sound(found) for _, found in self._partitions(work)))
 

@@ -30,7 +30,8 @@ from ._works import SINGLE
 
 E = TypeVar("E", bound="ManyMixin")
 TARGET, WEIGHT = "(target)", "(weight)"  # columns beside those of a table in memory
-REPEATS = 100  # whole weights of a larger mean are amounts, not how often a row was seen
+# Whole weights of a larger mean are amounts (people, money), not how often a row was seen.
+REPEATS = 100
 
 
 @dataclass(frozen=True)

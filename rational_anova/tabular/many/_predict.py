@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -33,6 +34,8 @@ def in_pieces(name: str) -> Callable[[M], M]:
 
             owner = made_by(X)
             if owner in ("dask", "spark"):
+                self = copy.copy(self)
+                vars(self).pop("sums_", None)  # large, and of no use to workers
                 return (_on_dask if owner == "dask" else _on_spark)(self, X, of, name)
             pieces = pieces_of(X)
             if pieces is None:
