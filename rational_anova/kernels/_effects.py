@@ -58,7 +58,9 @@ class Program:
         self.intercept = np.asarray(intercept, float)
         self._numbers: list[Array] = []
         self._at = 0
-        axes, pieces, most = [], [], 1
+        axes: list[list[int]] = []
+        pieces: list[list[int]] = []
+        most = 1
         for functions, numerators in effects:
             places = []
             for each in functions:

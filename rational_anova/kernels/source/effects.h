@@ -12,9 +12,9 @@
 #define HEIGHT 64  // rows at a time
 enum { HEADS_OF, LEVELS_OF, CODES_OF, MISSING_OF };
 
-// Functions of an input. `numbers` has, from `at` on: centres, inverse widths, what each function is
-// where the input is missing; then numbers that count as missing; then those that stand for levels.
-// Of codes it has the codes.
+// Functions of an input. `numbers` has, from `at` on: centres, inverse widths, what each function
+// is where the input is missing; then numbers that count as missing; then those that stand for
+// levels. Of codes it has the codes.
 typedef struct {
     int64_t column, kind, count, odd, special, levels, at;
 } Axis;
@@ -69,14 +69,15 @@ static void functions_at(const Axis *a, const double *numbers, const double *x, 
                     more[r] = phi[r] * (REAL)((seen[r] - centre) * inverse);
         }
         for (int r = 0; any && r < HEIGHT; r++)
-            for (int64_t k = 0; gap[r] && k < axis_size(a); k++) out[k * HEIGHT + r] = (REAL)fill[k];
+            for (int64_t k = 0; gap[r] && k < axis_size(a); k++)
+                out[k * HEIGHT + r] = (REAL)fill[k];
         return;
     }
     for (int64_t k = 0; k < axis_size(a); k++)
         for (int r = 0; r < HEIGHT; r++) {
             double v = x[r];
-            int is = a->kind == MISSING_OF ? v != v
-                                           : v == (a->kind == CODES_OF ? own[k] : (double)k);
+            int is =
+                a->kind == MISSING_OF ? v != v : v == (a->kind == CODES_OF ? own[k] : (double)k);
             out[k * HEIGHT + r] = (REAL)is;
         }
 }
@@ -127,7 +128,8 @@ static void one_input(const Axis *a, const double *numbers, const double *n, int
         } else {
             for (int64_t k = 0; k < size; k++)
                 for (int r = 0; r < HEIGHT; r++)
-                    if (a->kind == MISSING_OF ? x[r] != x[r] : x[r] == own[k]) total[r] += (REAL)n[k];
+                    if (a->kind == MISSING_OF ? x[r] != x[r] : x[r] == own[k])
+                        total[r] += (REAL)n[k];
         }
         for (int r = 0; r < HEIGHT; r++) sums[o * HEIGHT + r] += total[r];
     }
@@ -179,7 +181,8 @@ int ran_effects(const int64_t *shape, const Axis *axes, const Piece *pieces, con
             REAL *b = both + axis_size(first) * HEIGHT;
             functions_at(first, numbers, own, both);
             functions_at(second, numbers, columns + second->column * HEIGHT, b);
-            two_inputs(axis_size(first), axis_size(second), both, b, numbers + p->at, outputs, sums);
+            two_inputs(axis_size(first), axis_size(second), both, b, numbers + p->at, outputs,
+                       sums);
         }
         for (int64_t r = 0; r < here; r++)
             for (int64_t o = 0; o < outputs; o++)

@@ -190,8 +190,8 @@ def _counted(chunks: Chunks, name: str, rows: int) -> Chunks:
         yield where, frame
     if seen != rows:
         raise NamedError(
-            f"{name} had {rows} rows at first, and {seen} now: a frame must give the same rows every "
-            "time; write it to files, or keep it in memory (persist, cache)"
+            f"{name} had {rows} rows at first, and {seen} now: a frame must give the same rows "
+            "every time; write it to files, or keep it in memory (persist, cache)"
         )
 
 

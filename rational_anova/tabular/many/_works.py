@@ -106,8 +106,8 @@ class OfCells:
     unit: float
 
     def __call__(self, block: Encoded, before: Sums | None = None) -> Sums:
-        size = (len(self.panel), len(block))
-        phi = self.panel.at(block.rows, room("panel", size, np.float32))
+        shape = (len(self.panel), len(block))
+        phi = self.panel.at(block.rows, room("panel", shape, np.float32))
         f = (self.theta.T.astype(np.float32) @ phi).T
         f = f.astype(np.float64)
         inputs = {i for pair in self.pairs for i in pair}
