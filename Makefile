@@ -164,6 +164,10 @@ experiments: $(READY)
 	$(BIN)/python -m experiments.tabular.compare
 	$(BIN)/python -m experiments.tabular.ablation
 	$(BIN)/python -m experiments.tabular.scaling
+	$(BIN)/python -m experiments.many.scaling
+	$(BIN)/python -m experiments.many.engines
+	$(BIN)/python -m experiments.many.predict
+	$(BIN)/python -m experiments.many.memory
 	$(BIN)/python -m experiments.tabular.summary
 	$(BIN)/python -m experiments.tabular.figures
 	$(BIN)/python -m experiments.vit.sizes

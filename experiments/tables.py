@@ -18,6 +18,7 @@ from experiments.denoising import doc_tables as denoising_tables
 from experiments.discovery import tables as discovery_tables
 from experiments.dynamics import doc_tables as dynamics_tables
 from experiments.hostile import doc_tables as hostile_tables
+from experiments.many import doc_tables as many_tables
 from experiments.measurements import tables as measurement_tables
 from experiments.motion import doc_tables as motion_tables
 from experiments.processes import doc_tables as process_tables
@@ -95,6 +96,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
 LINED = (
     benchmark_tables,
     discovery_tables,
+    many_tables,
     measurement_tables,
     motion_tables,
     setting_tables,

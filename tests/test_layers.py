@@ -76,6 +76,7 @@ ROOMS = {
         "_fitting | _intervals | _targets",
         "deep | _tuning",
         "explain | export",
+        "many",
         "edit | _files | cards",
         "_base",
         "_classifier | _regressor | _survival",

@@ -7,6 +7,8 @@ Users switch nothing on. `info()` says what runs and why; `RAN_KERNELS=off|torch
 from ._ahead import Built as Built
 from ._ahead import build as build
 from ._build import Unavailable as Unavailable
+from ._effects import Functions as Functions
+from ._effects import Program as Program
 from ._pick import asked as asked
 from ._pick import attempt as attempt
 from ._pick import info as info

@@ -29,6 +29,7 @@ _BASES = {
     "gelu_tanh": 6,
     "quick_gelu": 7,
 }
+_FUNCTIONS = {"ran_forward": 11, "ran_backward": 16, "ran_jacobian": 13, "ran_effects": 6}
 _DEGREE = 8  # the highest power of a variable
 _POLYNOMIALS = 9  # MOST_POLYNOMIALS of source/unit.h
 # Fewer outputs than these are not worth a second thread, nor a library of their own.
@@ -108,7 +109,7 @@ def _opened(single: bool, form: tuple[str, ...]) -> Any:
 def _open(path: Path) -> Any:
     try:
         held = ctypes.CDLL(str(path))
-        for name, pointers in (("ran_forward", 11), ("ran_backward", 16), ("ran_jacobian", 13)):
+        for name, pointers in _FUNCTIONS.items():
             function = getattr(held, name)
             function.argtypes = [ctypes.c_void_p] * pointers
     except (OSError, AttributeError) as error:

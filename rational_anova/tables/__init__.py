@@ -26,6 +26,11 @@ from ._frames import from_tensor as from_tensor
 from ._names import check_unique as check_unique
 from ._names import default_names as default_names
 from ._names import input_names as input_names
+from ._pieces import CHUNK as CHUNK
+from ._pieces import FramePiece as FramePiece
+from ._pieces import Piece as Piece
+from ._pieces import Pieces as Pieces
+from ._pieces import pieces_of as pieces_of
 from ._prepare import Table as Table
 from ._prepare import prepare as prepare
 from ._screening import screened as screened

@@ -180,7 +180,7 @@ def typed_columns(
     columns = {}
     for name in frame.columns:
         column = frame[name]
-        if name in dates or (name not in categories and _is_iso(column)):
+        if name in dates or (name not in categories and is_iso(column)):
             columns[name] = as_dates(column, name)
         else:
             text = _is_text(column) or name in categories
@@ -226,7 +226,7 @@ def as_dates(column: pd.Series, name: str) -> pd.Series:
             f"{column.dropna().iloc[0]:g}; write dates as 2024-05-31"
         )
     text = column.dropna().astype(str).str.strip()
-    formats = ["ISO8601"] if _is_iso(text) else [f"{day}{time}" for day in _DAYS for time in _TIMES]
+    formats = ["ISO8601"] if is_iso(text) else [f"{day}{time}" for day in _DAYS for time in _TIMES]
     for form in formats:
         utc = form == "ISO8601" and bool(text.str.contains(_OFFSET).any())
         times = pd.to_datetime(text, format=form, utc=utc, errors="coerce")
@@ -249,7 +249,8 @@ def _is_text(column: pd.Series) -> bool:
     return bool(pd.api.types.infer_dtype(column, skipna=True) in ("string", "mixed", "empty"))
 
 
-def _is_iso(column: pd.Series) -> bool:
+def is_iso(column: pd.Series) -> bool:
+    """Return whether every cell of a column is the text of a date as ISO 8601 writes it."""
     import pandas as pd
 
     if not _is_text(column) or isinstance(column.dtype, pd.CategoricalDtype):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SEPARATORS = "\t;,"  # a comma last: between others it may be that of decimals
-_MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "?", "#n/a"}
+MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "?", "#n/a"}
 _SAMPLE = 20  # lines from which the separator is guessed
 _WIDE = 3  # columns up to which a line of text may well have as many separators as a row
 _MOST_CELLS = 10**9  # of a Parquet file, whose few bytes may stand for any number of rows
@@ -107,7 +107,7 @@ def _csv(text: str, path: Path) -> pd.DataFrame:
         raise ValueError(f"{path} is empty")
     if "\0" in text:
         raise ValueError(f"{path} is not a text file; save the table as CSV in UTF-8")
-    separator = _separator(text)
+    separator = separator_of(text)
     filled = _rows(text, separator, path)
     header = [cell.strip() for cell in filled[0][1]]
     while header and not header[-1]:
@@ -218,7 +218,7 @@ def _decimal_commas(
 
 def _numbers(column: list[str]) -> bool:
     """Return whether every cell of a column reads as a number, commas being of numbers."""
-    filled = (cell for cell in column if cell.casefold() not in _MISSING)
+    filled = (cell for cell in column if cell.casefold() not in MISSING)
     return all(_is_number(cell.replace("\N{MINUS SIGN}", "-").replace(",", "")) for cell in filled)
 
 
@@ -229,7 +229,7 @@ def _values(cells: list[str], comma: bool, name: str, notes: list[str]) -> pd.Se
     """
     import pandas as pd
 
-    filled = [None if cell.casefold() in _MISSING else cell for cell in cells]
+    filled = [None if cell.casefold() in MISSING else cell for cell in cells]
     words = {cell.casefold() for cell in filled if cell is not None}
     if words and words <= {"true", "false"}:
         return pd.Series([None if c is None else c.casefold() == "true" for c in filled])
@@ -260,7 +260,7 @@ def _held(cell: str) -> bool:
     return math.isfinite(number) and f"{abs(number):.0f}" == (digits or "0")
 
 
-def _separator(text: str) -> str:
+def separator_of(text: str) -> str:
     """Return the separator that splits the first lines into the most, and equally many, cells."""
     lines = list(itertools.islice((x for x in io.StringIO(text) if x.strip()), _SAMPLE))
 

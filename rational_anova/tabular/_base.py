@@ -31,16 +31,16 @@ from .edit import EditMixin
 from .explain import ExplainMixin, Measured, measure
 from .export import ExportMixin
 from .fit import Options, Problem
+from .many import REPEATS, ManyMixin
 from .model import Additive, Feature, Rows, identify, purify, read, workers
 from .monotone import Proof, as_signs, position, proofs
 
 DEPTHS = ("shallow", "deep")
-# Whole weights of a larger mean are amounts (people, money), not how often a row was seen.
-REPEATS = 100
+PRECISIONS = ("double", "single")
 Report = Callable[[str], bool]  # takes the name of a stage, says whether to stop
 
 
-class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimator):
+class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, ManyMixin, BaseEstimator):
     """Base of `RANRegressor` and `RANClassifier`."""
 
     model_: Additive
@@ -83,9 +83,11 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
         check_is_fitted(self)
         return read(self.model_.features, self._frame(X, reset=False))
 
-    def _decision(self, rows: Rows) -> Array:
+    def _decision(self, rows: Rows, precision: str = "double") -> Array:
         """Return the sum of all effects, and what the deep part adds."""
-        f = self.model_.decision(rows)
+        check.choice(precision, PRECISIONS, "precision")
+        with workers(self.n_jobs):
+            f = self.model_.decision(rows, precision == "single")
         return f if self.deep_ is None else f + self.deep_.decision(rows, f)
 
     # -- the fit
@@ -138,6 +140,10 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, BaseEstimato
         return weight
 
     # -- options
+
+    def _asked(self, report: Report | None) -> Callable[[list[Feature]], Options]:
+        """Return what makes the options, once the inputs are known."""
+        return lambda features: self._options(features, report)
 
     def _options(self, features: list[Feature], report: Report | None) -> Options:
         check.choice(self.depth, DEPTHS, "depth")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from ..tables import from_tensor
 from ._base import RANEstimator, Report
 from ._fitting import learn_features, problem_of
 from .fit import Logistic, Loss, Softmax
+from .many import Engine, Given, Scan, in_pieces, table_of
 
 _NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 
@@ -92,28 +93,49 @@ class RANClassifier(ClassifierMixin, RANEstimator):
         sample_weight: Any = None,
         *,
         callbacks: Sequence[Callback] | None = None,
+        engine: str | None = None,
     ) -> RANClassifier:
         """Fit the effects to a table X and classes y; returns self.
 
         Args:
-            X: the table.
-            y: one class for each row.
-            sample_weight: small whole numbers count as repeats of a row; others are relative.
+            X: the table, in memory or in pieces: see docs/guides/large_tables.md.
+            y: one class for each row; of a table in pieces, the name of a column.
+            sample_weight: small whole numbers count as repeats of a row; others are relative. Of a
+                table in pieces, the name of a column.
             callbacks: functions that are called with a `training.Progress` as each stage begins;
                 after one has returned True only what a model needs is done.
+            engine: `threads`, `processes`, `dask` or `spark`, for a table of more than 50,000 rows;
+                None to choose by what X is.
         """
         with self._whole(), self._watched(callbacks) as report:
-            return self._learn(X, y, sample_weight, report)
+            if y is None:
+                raise ValueError("this estimator requires y to be passed, but the target y is None")
+            source = self._source(X, engine)
+            if source is None:
+                return self._learn(X, y, sample_weight, report, engine)
+            given = self._given(y, sample_weight, self._clean, True)
+            return self._learn_pieces(source, given, report, self._seed())
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any, report: Report | None) -> RANClassifier:
-        if y is None:
-            raise ValueError("this estimator requires y to be passed, but the target y is None")
+    def _learn_pieces(
+        self, engine: Engine, given: Given, report: Report | None, seed: int
+    ) -> RANClassifier:
+        found = self._fit_pieces(engine, given, self._asked(report), None, seed)
+        if isinstance(found, Scan):
+            return self._learn(*table_of(found), report)
+        assert found.encoder.classes is not None
+        self.classes_ = found.encoder.classes
+        return self
+
+    def _learn(
+        self, X: Any, y: Any, sample_weight: Any, report: Report | None, engine: str | None = None
+    ) -> RANClassifier:
         frame = self._frame(X, reset=True)
-        y = labels_of(y)
-        no_gaps(y)
-        check_classification_targets(y)
+        y = _classes(y)
         check_consistent_length(frame, y)
         weight = self._weight(sample_weight, frame)
+        large = self._large(frame, y, None if sample_weight is None else weight, True, engine)
+        if large is not None:
+            return self._learn_pieces(*large, report, self._seed())
         weight = weight * class_weights(self.class_weight, y, weight)
         self.classes_, codes = np.unique(y[weight > 0], return_inverse=True)
         if len(self.classes_) < 2:
@@ -140,24 +162,48 @@ class RANClassifier(ClassifierMixin, RANEstimator):
             self.deep_ = replace(self.deep_, held_=None)
         return self
 
+    def _in_memory(self) -> list[str]:
+        return super()._in_memory() + (["class_weight"] if self.class_weight is not None else [])
+
+    @property
+    def _clean(self) -> Callable[[Any], Array]:
+        return _classes
+
+    @in_pieces("decision")
     def decision_function(self, X: Any) -> Array:
         """Return the log odds of the second of two classes, or the decision of each class."""
         rows = self._rows(X)
         f = self._decision(rows)
         return f[:, 0] if f.shape[1] == 1 else f
 
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class, (rows, classes)."""
+    @in_pieces("probability")
+    def predict_proba(self, X: Any, *, precision: str = "double") -> Array:
+        """Return the probability of each class, (rows, classes).
+
+        Args:
+            X: a table in memory, or in pieces; frames of Dask and Spark get a column a class.
+            precision: `single` computes the functions of effects in single precision, which is
+                faster.
+        """
         rows = self._rows(X)
-        f = self._decision(rows)
+        f = self._decision(rows, precision)
         if f.shape[1] == 1:
             f = np.concatenate([np.zeros_like(f), f], 1)
         return softmax(f, axis=1)
 
+    @in_pieces("prediction")
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row."""
         best = self.predict_proba(X).argmax(1)
         return self.classes_[best]
+
+
+def _classes(y: Any) -> Array:
+    """Return one class for each row, all of them there."""
+    found = labels_of(y)
+    no_gaps(found)
+    check_classification_targets(found)
+    return found
 
 
 def class_weights(class_weight: Any, y: Array, weight: Array) -> Array:

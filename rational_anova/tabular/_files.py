@@ -17,7 +17,19 @@ from ._intervals import Noise
 from .deep import Deep
 from .explain import Measured, Observed
 from .fit import Link
-from .model import Additive, Codes, Constant, Feature, Heads, Levels, Missing, Part, Term
+from .many import Kept
+from .model import (
+    Additive,
+    Codes,
+    Constant,
+    Feature,
+    Heads,
+    Levels,
+    LevelSums,
+    Missing,
+    Part,
+    Term,
+)
 from .monotone import Proof
 
 
@@ -28,8 +40,8 @@ def _random_state(known: dict[str, Any]) -> np.random.RandomState:
 
 
 for _record in (
-    Additive, Codes, Constant, Feature, Heads, Levels, Link, Measured, Missing, Noise, Observed,
-    Part, Proof, Term,
+    Additive, Codes, Constant, Feature, Heads, Kept, Levels, LevelSums, Link, Measured, Missing,
+    Noise, Observed, Part, Proof, Term,
 ):  # fmt: skip
     register(_record)
 register(Deep, Deep.to_arrays, Deep.from_arrays)

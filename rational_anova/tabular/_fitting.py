@@ -25,9 +25,9 @@ from .model import (
     groups,
     intercept_with_draws,
     learn,
+    level_sums,
     read,
     special_values,
-    target_encoded,
     with_draws,
 )
 from .monotone import constrain
@@ -53,7 +53,7 @@ def problem_of(
     y, weight = y[used], weight[used]
     fold = folds(values, 2 * CODE_FOLDS, seed)
     coded = {
-        i: target_encoded(feature, values[:, i], y, weight, fold // 2)
+        i: level_sums(feature, values[:, i], y, weight, fold).encoded(values[:, i], fold // 2)
         for i, feature in enumerate(features)
         if feature.crowded
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, overload
 
@@ -33,6 +33,7 @@ from ._tuning import huber_problem, quantile_problem, tuned
 from .deep import effects_only
 from .fit import Link, Options, Problem, Squared, standard, uncrossed
 from .fit import check as check_link
+from .many import TARGET, Engine, Given, Scan, in_pieces, table_of
 from .model import lifted
 
 
@@ -78,7 +79,9 @@ class RANRegressor(RegressorMixin, RANEstimator):
         1.0
     """
 
+    loss_numbers_: dict[str, Any]
     noise_model_: Noise | None
+    output_names_: tuple[str, ...]
 
     def __init__(
         self,
@@ -128,29 +131,56 @@ class RANRegressor(RegressorMixin, RANEstimator):
         offset: Any = None,
         exposure: Any = None,
         callbacks: Sequence[Callback] | None = None,
+        engine: str | None = None,
     ) -> RANRegressor:
         """Fit the effects to a table X and targets y; returns self.
 
         Args:
-            X: the table.
-            y: numbers; several columns are several targets.
-            sample_weight: small whole numbers count as repeats of a row; others are relative.
+            X: the table, in memory or in pieces: see docs/guides/large_tables.md.
+            y: numbers; of a table in pieces, the name of a column.
+            sample_weight: small whole numbers count as repeats of a row; others are relative. Of a
+                table in pieces, the name of a column.
             offset: a number for each row that is added to f, on the scale of the link.
             exposure: a positive number for each row that multiplies the mean, as years do for
                 counts of claims: the effects are then those of a rate. It needs a log link.
             callbacks: functions that are called with a `training.Progress` as each stage begins;
                 after one has returned True only what a model needs is done.
+            engine: `threads`, `processes`, `dask` or `spark`, for a table of more than 50,000 rows;
+                None to choose by what X is.
         """
         with self._whole(), self._watched(callbacks) as report:
-            return self._learn(X, y, sample_weight, offset, exposure, report)
+            name = link_of(self.loss, self.link)
+            if y is None:
+                raise ValueError("this estimator requires y to be passed, but the target y is None")
+            source = self._source(X, engine)
+            if source is None:
+                return self._learn(X, y, sample_weight, offset, exposure, report, engine)
+            if offset is not None or exposure is not None:
+                raise ValueError(
+                    "offset and exposure need all rows in memory, and X comes in pieces; read it "
+                    "as a frame"
+                )
+            given = self._given(y, sample_weight, self._clean, False)
+            return self._learn_pieces(source, given, name, report, self._seed())
+
+    def _learn_pieces(
+        self, engine: Engine, given: Given, name: str, report: Report | None, seed: int
+    ) -> RANRegressor:
+        found = self._fit_pieces(engine, given, self._asked(report), name, seed)
+        if isinstance(found, Scan):
+            X, y, weight = table_of(found)
+            return self._learn(X, y, weight, None, None, report)
+        if given.target != TARGET:
+            self.target_name_ = str(given.target)
+        self.output_names_ = ()
+        self.loss_numbers_, self.noise_model_ = {}, None
+        return self
 
     def _learn(
         self, X: Any, y: Any, sample_weight: Any, offset: Any, exposure: Any,
-        report: Report | None,
+        report: Report | None, engine: str | None = None,
     ) -> RANRegressor:  # fmt: skip
         name = link_of(self.loss, self.link)
-        if y is None:
-            raise ValueError("this estimator requires y to be passed, but the target y is None")
         frame = self._frame(X, reset=True)
         self.target_name_ = str(getattr(y, "name", None) or "target")
         given, y = y, numbers_of(y)
@@ -167,6 +197,11 @@ class RANRegressor(RegressorMixin, RANEstimator):
         rate = without_offset(y, known, name) if y.ndim == 1 else y
         often = weight * grown / np.mean(grown)
         seed = self._seed()
+        if known is None and y.ndim == 1:
+            given_weight = None if sample_weight is None else weight
+            large = self._large(frame, y, given_weight, False, engine)
+            if large is not None:
+                return self._learn_pieces(*large, name, report, seed)
         column = _standardised(rate, often)[0]
         features = learn_features(frame, column, often, self.special_values)
         options = self._options(features, report)
@@ -257,6 +292,14 @@ class RANRegressor(RegressorMixin, RANEstimator):
             return tuple(f"{level:g}" for level in levels_of(self.quantiles))
         return ()
 
+    def _in_memory(self) -> list[str]:
+        return super()._in_memory() + ([f"loss={self.loss!r}"] if self.loss != "squared" else [])
+
+    @property
+    def _clean(self) -> Callable[[Any], Array]:
+        return numbers_of
+
+    @in_pieces("link")
     def predict_link(self, X: Any) -> Array:
         """Return the sum of all effects, on the scale of the link; no offset is in it."""
         f = self._decision(self._rows(X))
@@ -264,16 +307,35 @@ class RANRegressor(RegressorMixin, RANEstimator):
 
     @overload
     def predict(
-        self, X: Any, return_std: Literal[False] = False, *, offset: Any = ..., exposure: Any = ...
+        self,
+        X: Any,
+        return_std: Literal[False] = False,
+        *,
+        offset: Any = ...,
+        exposure: Any = ...,
+        precision: str = ...,
     ) -> Array: ...
 
     @overload
     def predict(
-        self, X: Any, return_std: Literal[True], *, offset: Any = ..., exposure: Any = ...
+        self,
+        X: Any,
+        return_std: Literal[True],
+        *,
+        offset: Any = ...,
+        exposure: Any = ...,
+        precision: str = ...,
     ) -> tuple[Array, Array]: ...
 
+    @in_pieces("prediction")
     def predict(
-        self, X: Any, return_std: bool = False, *, offset: Any = None, exposure: Any = None
+        self,
+        X: Any,
+        return_std: bool = False,
+        *,
+        offset: Any = None,
+        exposure: Any = None,
+        precision: str = "double",
     ) -> Array | tuple[Array, Array]:
         """Return the mean of the target at rows; with its posterior's standard deviation on demand.
 
@@ -281,10 +343,13 @@ class RANRegressor(RegressorMixin, RANEstimator):
         of targets about it, on the link's scale.
 
         Args:
-            X: a table.
+            X: a table in memory, or in pieces; of a frame of Dask the result is lazy, a frame of
+                Spark gets a column `prediction`.
             return_std: whether to return standard deviations, too.
             offset: as in `fit`; none for zero.
             exposure: as in `fit`; none for one unit.
+            precision: `single` computes the functions of effects in single precision, which is
+                faster: docs/guides/large_tables.md has the error.
 
         Returns:
             (rows,), or (rows, outputs) with several targets or quantiles.
@@ -292,7 +357,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
         if return_std:
             effects_only(self, "return_std=True")
         rows = self._rows(X)
-        f, known = self._decision(rows), self._known(offset, exposure, len(rows))
+        f, known = self._decision(rows, precision), self._known(offset, exposure, len(rows))
         mean = self._means(f, known)
         if not return_std:
             return mean
@@ -342,6 +407,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
             y, self.predict(X, **known), weight, self.link_, np.ravel(rows)
         )
 
+    @in_pieces("end")
     def predict_interval(
         self, X: Any, level: float = 0.95, calibration: tuple[Any, Any] | None = None,
         *, offset: Any = None, exposure: Any = None,

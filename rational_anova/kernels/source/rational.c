@@ -5,6 +5,7 @@
 // Sums over the batch go by groups of rows that depend on the shape alone, are kept in double and
 // added in order: the same bits on one thread and on many.
 #include "columns.h"
+#include "effects.h"
 #include "jacobian.h"
 #include "strips.h"
 

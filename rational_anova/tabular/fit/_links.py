@@ -74,13 +74,17 @@ class Link:
             return np.exp(f)
         return f**2 if self.name == "sqrt" else f
 
-    def smeared(self, f: Array, y: Array, weight: Array) -> Link:
-        """Return the link with the way back that fitted decisions f and targets y ask for."""
+    def smeared(self, f: Array, y: Array, weight: Array, ends: Array | None = None) -> Link:
+        """Return the link with the way back that fitted decisions f and targets y ask for.
+
+        `ends` are the least and the greatest target, where rows are a part of those of the fit.
+        """
         if self.name == "identity":
             return self
         t = self.forward(y)
-        room = ROOM * (t.max() - t.min())
-        low, high = t.min() - room, t.max() + room
+        least, most = (t.min(), t.max()) if ends is None else self.forward(ends[[0, -1]])
+        room = ROOM * (most - least)
+        low, high = least - room, most + room
         if self.name == "sqrt":
             return Link(
                 "sqrt", max(low, 0.0), high, float(np.average((t - f) ** 2, weights=weight))

@@ -22,7 +22,7 @@ from ..model import (
     place_wide,
 )
 from ._refine import refine
-from ._screening import Pair, Residual, bins, pair_gains
+from ._screening import Gains, Pair, Residual, bins, pair_gains, screened_pairs
 from ._solve import Fit, Problem, solve, start_penalty
 
 MAIN_HEADS = (8, 32)
@@ -38,6 +38,8 @@ SMALL = 1500  # rows
 MAIN_ROOM, ROOM, HEAD_ROWS = (0.75, 2.0), (0.5, 1.0), (20, 5)
 LEAST_GAIN = 3e-4  # share of the residual's variance that finer heads must bring
 LEAST_EDF = 0.5  # below which a term is dropped
+
+Screen = Callable[["Fit", list[Pair]], Gains]
 
 
 @dataclass(frozen=True)
@@ -78,11 +80,16 @@ class Recipe:
         problem: rows, targets, loss.
         features: the inputs.
         options: of the user.
+        screen: tells the gains of pairs by a fit of main effects, of those that have one, if other
+            rows than those of the problem are to be asked.
     """
 
-    def __init__(self, problem: Problem, features: list[Feature], options: Options) -> None:
+    def __init__(
+        self, problem: Problem, features: list[Feature], options: Options,
+        screen: Screen | None = None,
+    ) -> None:  # fmt: skip
         self.problem = pooled(problem, options.pool)
-        self.features, self.options = features, options
+        self.features, self.options, self.screen = features, options, screen
         self.stopped = False  # then what is there is the fit
         self.coordinates = [self._coordinate(i) for i in range(len(features))]
         self.spreads = [Spread.of(x, problem.weight) for x in self.coordinates]
@@ -187,10 +194,7 @@ class Recipe:
 
     def pairs(self, fit: Fit) -> list[Term]:
         """Return coarse grids for the best pairs, finer ones where finer tables win."""
-        gains = pair_gains(
-            self.coordinates, self.spreads, self._residual(fit), self.options.pairs,
-            self.options.allowed,
-        )  # fmt: skip
+        gains = self._gains(fit)
         best = sorted(gains, key=lambda p: (-max(gains[p].values()), p))[: self.options.pairs]
         chosen: list[Term] = []
         wanted: list[tuple[float, Term]] = []
@@ -218,6 +222,14 @@ class Recipe:
                 room -= term.size
                 chosen.append(term)
         return chosen
+
+    def _gains(self, fit: Fit) -> Gains:
+        allowed = self.options.allowed
+        if self.screen is None:
+            residual = self._residual(fit)
+            return pair_gains(self.coordinates, self.spreads, residual, self.options.pairs, allowed)
+        pairs = screened_pairs(self.coordinates, self.problem.weight, allowed)
+        return self.screen(fit, pairs) if pairs else {}
 
     def _grid(self, pair: Pair, count: int) -> Term | None:
         bases = [self._axis(i, count) for i in pair]

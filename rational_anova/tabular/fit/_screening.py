@@ -12,6 +12,7 @@ from ..._core.types import Array
 from ..model import Spread
 
 Pair = tuple[int, int]
+Gains = dict[Pair, dict[int, float]]  # of each pair at each number of bins
 
 COARSE, FINE = (3, 5, 8), (12, 18, 27)  # bins of each input
 PRIOR = 3.0  # rows of mean zero that each cell starts with
@@ -64,7 +65,7 @@ def bins(x: Array, spread: Spread, count: int) -> tuple[Array, int]:
 def pair_gains(
     coordinates: list[Array], spreads: list[Spread], residual: Residual, most: int,
     allowed: Iterable[Pair] | None = None,
-) -> dict[Pair, dict[int, float]]:  # fmt: skip
+) -> Gains:  # fmt: skip
     """Return the gain of each pair at each number of bins.
 
     Args:
@@ -74,10 +75,8 @@ def pair_gains(
         most: pairs that will be used; only for the best few times as many finer bins are tried.
         allowed: the pairs that may be used; None for all.
     """
-    pairs = list(combinations(range(len(coordinates)), 2)) if allowed is None else list(allowed)
-    copies = _copies(coordinates, residual.weight[:, 0])
-    pairs = [(i, j) for i, j in pairs if i not in copies and j not in copies]
-    gains: dict[Pair, dict[int, float]] = {pair: {} for pair in pairs}
+    pairs = screened_pairs(coordinates, residual.weight[:, 0], allowed)
+    gains: Gains = {pair: {} for pair in pairs}
     for count in COARSE + FINE:
         if count == FINE[0]:
             pairs = sorted(pairs, key=lambda p: -max(gains[p].values()))[: 4 * most]
@@ -87,6 +86,28 @@ def pair_gains(
             cells = codes[i][1] * across
             gains[i, j][count] = residual.gain(a * across + b, cells)
     return gains
+
+
+def screened_pairs(
+    coordinates: list[Array], weight: Array, allowed: Iterable[Pair] | None = None
+) -> list[Pair]:
+    """Return the pairs that may be used, without copies of inputs."""
+    pairs = list(combinations(range(len(coordinates)), 2)) if allowed is None else list(allowed)
+    copies = _copies(coordinates, weight)
+    return [(i, j) for i, j in pairs if i not in copies and j not in copies]
+
+
+def gain_of(sums: Array, counts: Array, unit: Array) -> float:
+    """Return how much cell means of one half explain of the other half, both ways.
+
+    Args:
+        sums: of the residual, (outputs, halves, cells).
+        counts: sums of the weights, as `sums`.
+        unit: weight of an average row, for each output.
+    """
+    mean = sums / (counts + PRIOR * unit[:, None, None])
+    other = mean[:, ::-1]
+    return float((2 * sums * other - counts * other**2).sum() / counts.sum())
 
 
 def _copies(coordinates: list[Array], weight: Array) -> set[int]:

@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from ..._core.types import Array
+from ...kernels import Program
 from ._bases import Basis, Codes, Constant, Heads, Levels
 from ._columns import Feature
+from ._program import program
 from ._terms import Rows, Term, value
-from ._threads import one_thread
+from ._threads import in_order, one_thread
 
 Axes = tuple[int, ...]
+FUSED = 1 << 14  # rows of a piece that one thread takes to the kernel
 
 
 @dataclass(frozen=True)
@@ -93,11 +96,22 @@ class Additive:
 
         return compact(self)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k != "_short"}
+    @cached_property
+    def _program(self) -> Program:
+        """The same sum as a kernel reads it."""
+        short = self._short
+        return program(short.parts, short.intercept)
 
-    def decision(self, rows: Rows) -> Array:
-        """Return f at rows, (rows, outputs)."""
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k not in ("_short", "_program")}
+
+    def decision(self, rows: Rows, single: bool = False) -> Array:
+        """Return f at rows, (rows, outputs); `single`: its functions in single precision."""
+        if not rows.target_encoded:
+            pieces = [rows.values[k : k + FUSED] for k in range(0, len(rows), FUSED)]
+            found = list(in_order(lambda x: self._program.at(x, single), pieces))
+            if found and all(one is not None for one in found):
+                return np.concatenate([one for one in found if one is not None])
         short = self._short
         result = np.tile(short.intercept, (len(rows), 1))
         with one_thread():

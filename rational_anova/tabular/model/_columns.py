@@ -24,6 +24,8 @@ _PARTS = {
     "weekday": lambda t: t.dt.day_of_week,
     "hour": lambda t: t.dt.hour,
 }
+DATE_PARTS = ("day", *_PARTS)
+MOST_INDICATORS = 1000  # levels from which a category is crowded however many rows there are
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ class Feature:
     @property
     def crowded(self) -> bool:
         """Whether a category has so many levels that only their typical targets count."""
-        return self.kind == "category" and self.rows < CROWDED * len(self.levels) > CROWDED * MANY
+        count = len(self.levels) if self.kind == "category" else 0
+        return count > MANY and (self.rows < CROWDED * count or count > MOST_INDICATORS)
 
     def read(self, column: pd.Series) -> Array:
         """Return a column as numbers (NaN where missing), or as codes of the levels."""
@@ -100,7 +103,7 @@ def features_of(frame: pd.DataFrame) -> list[Feature]:
     found = []
     for at, name in enumerate(frame.columns):
         column, text = plain(frame.iloc[:, at]), str(name)
-        _usable(column, text)
+        usable(column, text)
         if pd.api.types.is_datetime64_any_dtype(column):
             found.append(Feature(text, at, "date", "day"))
             for part, take in _PARTS.items():
@@ -125,7 +128,7 @@ def plain(column: pd.Series) -> pd.Series:
     return pd.to_datetime(column) if kind in ("date", "datetime", "datetime64") else column
 
 
-def _usable(column: pd.Series, name: str) -> None:
+def usable(column: pd.Series, name: str) -> None:
     """Raise an error where a column holds what no input can be made of."""
     if pd.api.types.is_complex_dtype(column):
         raise ValueError(f"column {name!r} holds complex numbers; give two columns of real ones")
@@ -155,38 +158,68 @@ def learn(feature: Feature, column: pd.Series, y: Array, weight: Array) -> Featu
     often = int((counts > 1).sum())
     levels = tuple(levels[k] for k in order)
     feature = replace(feature, levels=levels, often=often, rows=float(weight.sum()))
-    return replace(feature, values=_encoding(feature.read(column).astype(int), feature, y, weight))
+    codes = feature.read(column)
+    sums = LevelSums.of(codes, len(levels), y, weight, np.zeros(len(codes), int), 1)
+    return replace(feature, values=sums.numbers())
 
 
-def target_encoded(feature: Feature, codes: Array, y: Array, weight: Array, fold: Array) -> Array:
-    """Return the target encoding of each row's level, found without the row's own fold."""
-    result = np.empty(len(codes))
-    codes = codes.astype(int)
-    axis = _axis(_means(codes, len(feature.levels), y, weight))
-    for k in np.unique(fold):
-        away = fold != k
-        if not weight[away].any():
-            result[~away] = 0.0
-            continue
-        means = _means(codes[away], len(feature.levels), y[away], weight[away])
-        result[~away] = (means @ axis)[codes[~away]]
-    return result
+def level_sums(feature: Feature, codes: Array, y: Array, weight: Array, fold: Array) -> LevelSums:
+    """Return the sums of a category in CODE_FOLDS folds; `fold` has twice as many."""
+    return LevelSums.of(codes, len(feature.levels), y, weight, fold // 2, CODE_FOLDS)
 
 
-def _encoding(codes: Array, feature: Feature, y: Array, weight: Array) -> Array:
-    means = _means(codes, len(feature.levels), y, weight)
-    return np.asarray(means @ _axis(means))
+@dataclass(frozen=True)
+class LevelSums:
+    """Weights and weighted targets of each level, in each fold.
 
+    Args:
+        counts: (folds, levels + 1).
+        totals: (folds, levels + 1, outputs).
+    """
 
-def _means(codes: Array, count: int, y: Array, weight: Array) -> Array:
-    """Return the shrunken mean target of each level, less the overall mean; 0 for unseen ones."""
-    overall = np.average(y, axis=0, weights=weight)
-    totals = np.stack([np.bincount(codes, weight * t, count + 1) for t in y.T], 1)
-    counts = np.bincount(codes, weight, count + 1)[:, None]
-    means = (totals + SHRINKAGE * overall) / (counts + SHRINKAGE)
-    means[-1] = overall
-    # Levels that differ by rounding only are the same.
-    return np.round(means - overall, 12)
+    counts: Array
+    totals: Array
+
+    @classmethod
+    def of(
+        cls, codes: Array, count: int, y: Array, weight: Array, fold: Array, folds: int
+    ) -> LevelSums:
+        """Add up rows of a category of so many levels."""
+        at = codes.astype(int) + (count + 1) * fold
+        size, shape = (count + 1) * folds, (folds, count + 1)
+        totals = np.stack([np.bincount(at, weight * t, size) for t in y.T], 1)
+        return cls(np.bincount(at, weight, size).reshape(shape), totals.reshape(*shape, -1))
+
+    def means(self, away: int | None = None) -> Array:
+        """Return the shrunken mean target of each level, less the overall mean; without a fold.
+
+        Levels that were not seen have 0.
+        """
+        counts, totals = self.counts.sum(0), self.totals.sum(0)
+        if away is not None:
+            counts, totals = counts - self.counts[away], totals - self.totals[away]
+        overall = totals.sum(0) / counts.sum()
+        means = (totals + SHRINKAGE * overall) / (counts + SHRINKAGE)[:, None]
+        means[-1] = overall
+        # Levels that differ by rounding only are the same.
+        return np.asarray(np.round(means - overall, 12))
+
+    def numbers(self) -> Array:
+        """Return the number that stands for each level, and for levels that were not seen."""
+        means = self.means()
+        return np.asarray(means @ _axis(means))
+
+    def encoded(self, codes: Array, fold: Array) -> Array:
+        """Return the numbers of rows by their codes, each found without the row's own fold."""
+        result, codes = np.empty(len(codes)), codes.astype(int)
+        axis = _axis(self.means())
+        for k in np.unique(fold):
+            inside = fold == k
+            if self.counts.sum() > self.counts[k].sum():
+                result[inside] = (self.means(k) @ axis)[codes[inside]]
+            else:
+                result[inside] = 0.0
+        return result
 
 
 def _axis(means: Array) -> Array:
@@ -227,11 +260,16 @@ def _date(column: pd.Series, part: str, name: str) -> Array:
         raise ValueError(
             f"column {name!r} was a date when the model was fitted: {problem}"
         ) from None
+    return date_numbers(times, part)
+
+
+def date_numbers(times: pd.Series, part: str) -> Array:
+    """Return days since 1970, or months, weekdays or hours; NaN where missing."""
     if times.dt.tz is not None:
         times = times.dt.tz_convert("UTC").dt.tz_localize(None)
     if part == "day":
         return ((times - _EPOCH) / _DAY).to_numpy(dtype=float, na_value=np.nan)
-    return _PARTS[part](times).to_numpy(dtype=float, na_value=np.nan)
+    return np.asarray(_PARTS[part](times).to_numpy(dtype=float, na_value=np.nan))
 
 
 def read(features: list[Feature], frame: pd.DataFrame) -> Rows:
@@ -242,18 +280,36 @@ def read(features: list[Feature], frame: pd.DataFrame) -> Rows:
     return Rows(values)
 
 
-def folds(values: Array, count: int, seed: int) -> Array:
+def folds(values: Array, count: int, seed: int, row: Array | None = None) -> Array:
     """Return a fold for each row, the same for equal rows in whatever order they come.
 
     Where most rows have equals (a table of few categories), equal rows are spread over the folds.
+
+    Args:
+        values: encoded rows.
+        count: of folds.
+        seed: of the folds.
+        row: numbers of the rows, if they are some of a larger table in which `equals` are many.
     """
-    mixed = np.full(len(values), np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed))
-    for column in values.T:
-        mixed = _mix(mixed ^ pd.util.hash_array(np.ascontiguousarray(column + 0.0)))
-    if len(np.unique(mixed)) < len(mixed) / 20:
+    mixed = _mixed_rows(values, seed)
+    if row is not None:
+        mixed = _mix(mixed ^ pd.util.hash_array(row))
+    elif equals(values, seed):
         nth = pd.Series(mixed).groupby(mixed).cumcount().to_numpy()
         mixed = _mix(mixed ^ pd.util.hash_array(nth))
     return (mixed % np.uint64(count)).astype(int)
+
+
+def equals(values: Array, seed: int) -> bool:
+    """Return whether most rows have equals."""
+    return len(np.unique(_mixed_rows(values, seed))) < len(values) / 20
+
+
+def _mixed_rows(values: Array, seed: int) -> Array:
+    mixed = np.full(len(values), np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed))
+    for column in values.T:
+        mixed = _mix(mixed ^ pd.util.hash_array(np.ascontiguousarray(column + 0.0)))
+    return mixed
 
 
 def _mix(bits: Array) -> Array:

@@ -1,0 +1,82 @@
+"""Tables of large tables for the docs: made of the recorded CSVs, nothing else."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from experiments.discovery.recorded import Cells, Recorded
+from experiments.results import FOLDER
+
+
+def rows_of(name: str, study: str = "many") -> Recorded:
+    """Return the recorded rows of an experiment, none if it has not been run."""
+    path = FOLDER / f"{study}_{name}.csv"
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def scaling() -> Iterator[Cells]:
+    yield ["rows", "Parquet, GB", "numerators", "processor seconds", "of these first pass",
+           "pairs", "Gram matrices and the rest", "seconds", "peak, GiB", "error"]  # fmt: skip
+    for row in rows_of("scaling"):
+        passes = (row[f"{n}_processor_seconds"] for n in ("columns", "pairs", "gram"))
+        yield [f"{int(row['rows']):,}", row["parquet_gb"], row["numerators"],
+               row["processor_seconds"], *passes, row["seconds"], row["peak_gib"],
+               row["error"]]  # fmt: skip
+
+
+def slope() -> Iterator[Cells]:
+    """The slope of log cost by log rows, over all rows recorded."""
+    yield ["cost", "slope"]
+    rows = rows_of("scaling")
+    if len(rows) < 2:
+        return
+    counts = np.log([float(row["rows"]) for row in rows])
+    for name in ("processor_seconds", "gram_processor_seconds", "seconds"):
+        cost = np.log([float(row[name]) for row in rows])
+        yield [name.replace("_", " "), f"{np.polyfit(counts, cost, 1)[0]:.2f}"]
+
+
+def engines() -> Iterator[Cells]:
+    yield ["way", "largest difference", "seconds", "processor seconds of the process that asks"]
+    for row in rows_of("engines"):
+        yield [row["way"], row["difference"], row["seconds"], row["processor_seconds_here"]]
+
+
+def predict() -> Iterator[Cells]:
+    yield ["model", "processor seconds, median", "least to most", "seconds, median",
+           "largest error"]  # fmt: skip
+    for row in rows_of("predict"):
+        ends = f"{row['least_processor_seconds']} to {row['most_processor_seconds']}"
+        error = "" if row["error"] == "nan" else row["error"]
+        yield [row["model"], row["processor_seconds"], ends, row["seconds"], error]
+
+
+def memory() -> Iterator[Cells]:
+    yield ["", "processor seconds", "seconds", "peak, GiB", "error"]
+    both = (("before", rows_of("scaling", "tabular")), ("now", rows_of("memory")))
+    for name, rows in both:
+        for row in rows:
+            if row["rows"] == "1000000":
+                yield [name, row["processor_seconds"], row["seconds"], row["peak_gib"],
+                       row["error"]]  # fmt: skip
+
+
+TABLES: dict[str, Callable[[], Iterator[Cells]]] = {
+    "many_scaling": scaling,
+    "many_slope": slope,
+    "many_engines": engines,
+    "many_predict": predict,
+    "many_memory": memory,
+}
+
+
+def lines(name: str) -> list[Cells]:
+    """Return a table, its head first."""
+    head, *rows = TABLES[name]()
+    return [head, *(rows or [["not recorded yet", *[""] * (len(head) - 1)]])]

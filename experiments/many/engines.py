@@ -1,0 +1,123 @@
+"""The same rows through memory, chunks, threads, processes, Dask and Spark: the same model.
+
+300,000 rows of six columns in 20 groups of Parquet rows, fitted with three pairs. Each way runs
+once with its workers started before the clock. What counts is the largest difference of the
+predictions from those in memory, relative to their standard deviation; seconds are those of the
+whole fit. Blocks of BLAS have one thread in every worker.
+
+python -m experiments.many.engines [--folder /tmp/ran-many] [--smoke]
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import rational_anova as ra
+from experiments.many import data
+from experiments.table import Table as Results
+from experiments.table import arguments
+
+ROWS, INPUTS = 300_000, data.NAMES[:6]
+OPTIONS: dict[str, Any] = {"pairs": 3, "refinements": 0}
+GROUP = 15_000
+
+
+def write(folder: Path, rows: int) -> Path:
+    """Write the table as one file of many groups of rows; return its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"six-{rows}.parquet"
+    data.part(0, rows)[[*INPUTS, "y"]].to_parquet(path, row_group_size=GROUP, index=False)
+    return path
+
+
+@contextmanager
+def dask(workers: int) -> Iterator[None]:
+    """Start a cluster of processes of one thread each."""
+    import distributed
+
+    with (
+        distributed.LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        client.run(lambda: __import__("rational_anova").RANRegressor)
+        yield
+
+
+@contextmanager
+def spark(workers: int) -> Iterator[Any]:
+    """Start a session of so many local executors."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master(f"local[{workers}]").appName("rational-anova")
+    session = builder.config("spark.ui.enabled", "false").getOrCreate()
+    yield session
+    session.stop()
+
+
+def ways(path: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield the name of each way, and what fits a model that way."""
+    frame = pd.read_parquet(path)
+
+    def fit(X: Any, n_jobs: int = 1, **how: Any) -> Any:
+        return ra.RANRegressor(n_jobs=n_jobs, **OPTIONS).fit(X, "y", **how)
+
+    yield (
+        "memory, one thread",
+        lambda: ra.RANRegressor(n_jobs=1, **OPTIONS).fit(frame[INPUTS], frame["y"]),
+    )
+    yield "chunks of 9,999 rows", lambda: fit(lambda: _chunks(frame, 9_999))
+    yield "Parquet, one thread", lambda: fit(path)
+    yield "Parquet, two threads", lambda: fit(path, 2)
+    yield "Parquet, two processes", lambda: fit(path, 2, engine="processes")
+    for count in (1, 2, 4):
+        with dask(count):
+            yield f"Dask, workers: {count}", lambda: fit(path, 2, engine="dask")
+    for count in (1, 2):
+        with spark(count):
+            yield f"Spark, executors: {count}", lambda: fit(path, 2, engine="spark")
+
+
+def _chunks(frame: pd.DataFrame, size: int) -> Iterator[pd.DataFrame]:
+    for at in range(0, len(frame), size):
+        yield frame.iloc[at : at + size]
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--folder", type=Path, default=Path("/tmp/ran-many"))
+    options = parser.parse_args()
+    rows = 60_000 if options.smoke else ROWS
+    name = "engines_smoke" if options.smoke else "engines"
+    results = Results(name, ("way",), fresh=True, study="many")
+    X = data.held(5000)[0][INPUTS]
+    first = None
+    for way, fit in ways(write(options.folder, rows)):
+        start = time.perf_counter()
+        marks = [os.times()]
+        model = fit()
+        seconds = time.perf_counter() - start
+        marks.append(os.times())
+        said = model.predict(X)
+        first = said if first is None else first
+        own = sum(b - a for a, b in zip(marks[0][:2], marks[1][:2], strict=True))
+        results.add(
+            {"way": way, "rows": rows, "seconds": seconds, "processor_seconds_here": own,
+             "difference": float(np.abs(said - first).max() / first.std())}
+        )  # fmt: skip
+        print(results.rows[-1], flush=True)
+
+
+if __name__ == "__main__":
+    main()
