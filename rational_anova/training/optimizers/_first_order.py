@@ -80,10 +80,9 @@ class FirstOrder:
         return float(self.optimizer.param_groups[0]["lr"])
 
     def set_rate(self, factor: float) -> None:
-        """Multiply the rates that were asked for; those of a scheduler are its own."""
-        if self.scheduler is not None:
-            return
-        for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
+        """Multiply the rates that were asked for, or those where a scheduler is."""
+        rates = self.rates if self.scheduler is None else self.scheduler.get_last_lr()
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = rate * factor
 
     def step(self, batch: Batch | None = None, mass: float | None = None) -> float:
@@ -100,6 +99,7 @@ class FirstOrder:
         self.scaler.step(self.optimizer)
         self.scaler.update()
         if self.scheduler is not None:
+            self.set_rate(1.0)  # it goes on from its own rates
             self.scheduler.step()
         if self.average:
             with torch.no_grad():
