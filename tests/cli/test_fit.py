@@ -145,7 +145,7 @@ def test_notes(tmp_path):
     assert "5 rows without income were left out" in text
     assert "if it only names rows, --exclude id" in text
     assert "nothing is missing in all rows" in text
-    assert "same is the same in all rows" in text
+    assert "same is constant" in text
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def test_a_pole_between_the_rows_is_wild():
 
 def test_what_turns_right_outside_is_odd():
     rising = Rows(X, np.sin(X[:, 0] / 5.15) + np.random.default_rng(0).normal(0, 0.001, len(X)))
-    assert any("turns" in s for s in oddities(candidate("sine", rising).fit, rising, ["x"]))
+    assert any("turning point" in s for s in oddities(candidate("sine", rising).fit, rising, ["x"]))
     steady = rows_of(saturating)
     assert not list(oddities(candidate("Michaelis-Menten", steady).fit, steady, ["x"]))
 

@@ -78,8 +78,8 @@ def test_a_quotient_far_below_the_rows_is_found_without_noise():
 
 
 def test_the_docs_count_the_named_systems():
-    text = Path(ra.__file__).parents[1].joinpath("docs", "guides", "motion.md").read_text()
-    count = text.partition("textbooks have a name for (")[2].split()[0]
+    text = Path(ra.__file__).parents[1].joinpath("docs", "concepts", "motion.md").read_text()
+    count = text.partition("with a name in textbooks (")[2].split()[0]
     systems = files("rational_anova.motion.known").joinpath("systems.toml").read_text()
     assert int(count) == systems.count("[[system]]")
 
