@@ -92,13 +92,17 @@ def fit(
     from .._core.files import write_whole
     from ..tabular.cards import TASKS, Facts, card, gaps_of, held_out, scores, task_of
     from ..tabular.explain import agreement, effect_values
-    from ._tables import read_chosen, read_inputs
+    from ._tables import choose, read_inputs, read_named
 
     beside = card_path or out.with_name(f"{out.stem}.card.md")
     check_outputs(out, beside, report, inputs=[path])
     choice(loss, LOSSES, "--loss")
     beside_target = [name for name in (exposure, event) if name is not None]
-    chosen = read_chosen(path, target, inputs, [*(exclude or []), *beside_target], where)
+    table = read_named(path)
+    for option, name in (("--exposure", exposure), ("--event", event)):
+        if name is not None:
+            choice(name, list(table.columns), option)
+    chosen = choose(table, target, inputs, [*(exclude or []), *beside_target], where)
     known = known_columns(chosen.frame, target, loss, exposure, event)
     frame, y, notes = read_inputs(chosen, target, category, date)
     what = task_of(y, _task(choice(task, TASKS, "--task"), loss))

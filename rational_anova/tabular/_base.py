@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -71,6 +72,7 @@ class RANEstimator(ExplainMixin, ExportMixin, EditMixin, SaveMixin, ManyMixin, B
         if isinstance(table, pd.DataFrame):
             if reset:
                 _check_names(table.columns)
+                _hint_at_words(table)
             validate_data(self, table, reset=reset, skip_check_array=True)
             return _at_least_one(table)
         X = check_array(from_tensor(X), dtype=None, ensure_all_finite=False, estimator=self)
@@ -241,6 +243,30 @@ def _check_names(names: Sequence[Any]) -> None:
             f"the column names of X must be all text or all of another kind, got {odd[0]!r} of "
             f"type {type(odd[0]).__name__} beside text; rename them, as map(str, X.columns) does"
         )
+
+
+WORDS, TEXTS = 3, 50  # words in a text, and different texts, from which a column is prose
+
+
+def _hint_at_words(X: pd.DataFrame) -> None:
+    """Warn of columns whose texts are prose: as categories nearly every row is a level."""
+    for name in X.columns:
+        column = X[name]
+        if not pd.api.types.is_object_dtype(column) and not pd.api.types.is_string_dtype(column):
+            continue
+        texts = sorted({one for one in column if isinstance(one, str)})
+        if len(texts) < max(TEXTS, len(column) / 2):
+            continue
+        words = float(np.mean([len(text.split()) for text in texts[:1000]]))
+        if words >= WORDS:
+            warnings.warn(
+                f"column {name!r} has {len(texts)} different texts of {words:.0f} words each in "
+                f"{len(column)} rows, and is taken as a category; leave it out, or put counts of "
+                "words in its place, as CountVectorizer(max_features=50, binary=True) of "
+                "scikit-learn makes them",
+                UserWarning,
+                stacklevel=5,
+            )
 
 
 def _at_least_one(X: pd.DataFrame) -> pd.DataFrame:

@@ -640,7 +640,7 @@ def test_other_losses(policies, tmp_path):
         (("--loss", "poison"), "poisson"),
         (("--loss", "cox"), "--event names a column"),
         (("--loss", "poisson", "--task", "classification"), "is for regression"),
-        (("--loss", "poisson", "--exposure", "year"), "names 'year'"),
+        (("--loss", "poisson", "--exposure", "year"), "--exposure must be one of"),
         (("--loss", "quantile", "--quantiles", "a"), "as 0.1,0.5,0.9"),
         (("--loss", "gamma"), "positive, got 0 in row"),
     ],

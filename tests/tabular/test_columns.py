@@ -214,7 +214,7 @@ TARGETS = {
     ),
     "infinity": (RANRegressor, np.where(np.arange(N) == 4, np.inf, Y), "row 4"),
     "text": (RANRegressor, G, "must be numbers"),
-    "two columns": (RANRegressor, np.c_[Y, Y], "1d array"),
+    "three dimensions": (RANRegressor, np.zeros((N, 2, 2)), "dim 3"),
     "short": (RANRegressor, Y[:5], "inconsistent"),
     "none": (RANRegressor, None, "requires y"),
     "one class": (RANClassifier, ["p"] * N, "two classes or more"),
@@ -364,3 +364,14 @@ def test_a_monotone_input_in_a_pair_that_is_asked_for():
 def test_words_for_pairs(pairs):
     with pytest.raises(ValueError, match="pairs must be 'auto', a number, or a list"):
         RANRegressor(pairs=pairs).fit(np.eye(5), np.arange(5.0))
+
+
+def test_prose_gets_a_hint():
+    rng = np.random.default_rng(0)
+    words = np.array(["red", "green", "big", "small", "old", "new", "fast"])
+    text = [" ".join(rng.choice(words, 6)) for _ in range(120)]
+    table = pd.DataFrame({"a": rng.normal(size=120), "text": text})
+    with pytest.warns(UserWarning, match="'text' has .* different texts of 6 words"):
+        RANRegressor(pairs=0, refinements=0).fit(table, table["a"])
+    names = pd.DataFrame({"a": table["a"], "id": [f"row {k}" for k in range(120)]})
+    RANRegressor(pairs=0, refinements=0).fit(names, table["a"])  # without a warning
