@@ -154,7 +154,7 @@ def main() -> None:
     table = Table(
         "functions_smoke" if options.smoke else "functions", key, options.smoke, "symbolic"
     )
-    cases = [(f, m, s) for f in _ORDER for s in range(3) for m in METHODS]
+    cases = [(f, m, s) for m in METHODS for f in _ORDER for s in range(3)]
     if options.smoke:
         cases = [("product", "ours", 0)]
     run(table, measured, [dict(zip(key, case, strict=True)) for case in cases], options.jobs)
