@@ -59,6 +59,7 @@ RECORDED = [ROOT / "experiments" / "results", ROOT / "benchmarks" / "results"]
         ["experiments.certificates.positivity", "--smoke"],
         ["experiments.certificates.tightness", "--smoke"],
         ["experiments.certificates.isometry", "--smoke"],
+        ["experiments.certificates.networks", "--smoke"],
         ["experiments.denoising.run", "--smoke"],
         ["experiments.denoising.shifts", "--smoke"],
         ["experiments.denoising.tails", "--smoke"],
@@ -78,6 +79,7 @@ RECORDED = [ROOT / "experiments" / "results", ROOT / "benchmarks" / "results"]
         ["benchmarks.networks", "--smoke"],
         ["benchmarks.scaling", "--smoke"],
         ["benchmarks.imports", "--smoke"],
+        ["benchmarks.first_call", "--smoke"],
     ],
     ids=lambda command: command[0],
 )
