@@ -152,8 +152,9 @@ def _difference(both: list[tuple[float, float]], itself: bool) -> str:
     if not both:
         return ""
     found = [loss if itself else loss - other for loss, other in both]
-    if max(found) > 100:
-        return f"explodes ({len(found)})"
+    wild = sum(not abs(value) < 100 for value in found)
+    if wild:
+        return f"explodes ({wild} of {len(found)})"
     sign = "" if itself else "+"
     span = (
         f" ({min(found):{sign}.3f} to {max(found):{sign}.3f})" if len(found) > 1 else " (one seed)"

@@ -38,6 +38,8 @@ KINDS: dict[str, dict[str, Any] | None] = {
     "square (3, 2) from gate 0, held": {
         "denominator": "square", "degrees": (3, 2), "init": "base", "reach": 2.0
     },
+    "square, reach 3": {"denominator": "square", "gate": None, "reach": 3.0},
+    "square, reach 4": {"denominator": "square", "gate": None, "reach": 4.0},
     "square": {"denominator": "square", "gate": None},
     "sos": {"denominator": "sos", "gate": None},
 }  # fmt: skip
