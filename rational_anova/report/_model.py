@@ -9,7 +9,6 @@ from typing import Any
 
 from .._core.files import write_whole
 from ..tabular.cards import Facts, inputs_table, known_edit, limits, number
-from ._plots import drawn
 from ._sections import code, figure, listing, page, section, table
 
 CURVES, SURFACES = 12, 6  # that are drawn, at most
@@ -86,6 +85,8 @@ def _shares(model: Any, effects: Sequence[Any]) -> str:
 
 def _plots(model: Any, effects: Sequence[Any]) -> str:
     """Return curves, then surfaces, each as a figure."""
+    from ._plots import drawn
+
     found = []
     for kind, mode, most in (("main", "main", CURVES), ("pair", "interaction", SURFACES)):
         chosen = [effect for effect in effects if effect.kind == kind][:most]

@@ -19,6 +19,7 @@ from ._fitting import choose_link, learn_features, problem_of
 from ._intervals import Noise, conformal, predictive
 from ._targets import (
     FAMILIES,
+    check_options,
     check_targets,
     family_of,
     in_units,
@@ -32,7 +33,6 @@ from ._targets import (
 from ._tuning import huber_problem, quantile_problem, tuned
 from .deep import effects_only
 from .fit import Link, Options, Problem, Squared, standard, uncrossed
-from .fit import check as check_link
 from .many import TARGET, Engine, Given, Scan, in_pieces, table_of
 from .model import lifted
 
@@ -188,7 +188,7 @@ class RANRegressor(RegressorMixin, RANEstimator):
         if self.loss == "squared" and name == "auto" and (offset is not None or y.ndim == 2):
             name = "identity"
         weight = self._weight(sample_weight, frame)
-        self._check(y[weight > 0], name)
+        check_options(self, y[weight > 0], name)
         check_targets(y, self.loss, self.power)
         known = offset_of(offset, exposure, len(y), name)
         self.output_names_ = self._names(given, y)
@@ -262,27 +262,6 @@ class RANRegressor(RegressorMixin, RANEstimator):
             self.link_ = Link(name, smear=1.0).within(link.forward(y))
         else:
             self.link_ = link.smeared(f[:, 0], y, problem.weight) if y.ndim == 1 else link
-
-    def _check(self, y: Array, name: str) -> None:
-        """Raise where options do not go together."""
-        if name != "auto" and self.loss not in FAMILIES:
-            check_link(name, y)
-        if self.loss == "quantile":
-            levels_of(self.quantiles)
-        family_of(self.loss if self.loss in FAMILIES else "poisson", "log", self.power)
-        several = y.ndim == 2 or (self.loss == "quantile" and len(levels_of(self.quantiles)) > 1)
-        if y.ndim == 2 and (self.loss != "squared" or name not in ("auto", "identity")):
-            raise ValueError(
-                f"a target of {y.shape[1]} columns takes loss='squared' and link='identity', got "
-                f"loss={self.loss!r}, link={self.link!r}; fit one model for each column"
-            )
-        if several and self.monotone:
-            raise ValueError("monotone needs one output; fit one model for each of them")
-        if self.depth == "deep" and (self.loss != "squared" or several):
-            raise ValueError(
-                f"depth='deep' is for loss='squared' with one target, got loss={self.loss!r}; use "
-                "depth='shallow'"
-            )
 
     def _names(self, given: Any, y: Array) -> tuple[str, ...]:
         """Return the name of each output; none where there is one."""

@@ -14,6 +14,7 @@ from .._core import checks as check
 from .._core.types import Array
 from ..tables import NotNumbers, check_range, from_tensor, numbers
 from .fit import FORWARD, Binomial, Loss, NegativeBinomial, Offset, Tweedie
+from .fit import check as check_link
 
 # The links of each loss; the first is what `auto` means, but for squared errors.
 LINKS: dict[str, tuple[str, ...]] = {
@@ -91,6 +92,28 @@ def check_targets(y: Array, loss: str, power: float | None) -> None:
     if not y.any() or (loss == "binomial" and (y == 1).all()):
         raise ValueError(
             f"loss={loss!r} has no finite fit where all targets are {y[0]:g}; check the target"
+        )
+
+
+def check_options(model: Any, y: Array, name: str) -> None:
+    """Raise where options of a regressor do not go together, or with its targets."""
+    if name != "auto" and model.loss not in FAMILIES:
+        check_link(name, y)
+    if model.loss == "quantile":
+        levels_of(model.quantiles)
+    family_of(model.loss if model.loss in FAMILIES else "poisson", "log", model.power)
+    several = y.ndim == 2 or (model.loss == "quantile" and len(levels_of(model.quantiles)) > 1)
+    if y.ndim == 2 and (model.loss != "squared" or name not in ("auto", "identity")):
+        raise ValueError(
+            f"a target of {y.shape[1]} columns takes loss='squared' and link='identity', got "
+            f"loss={model.loss!r}, link={model.link!r}; fit one model for each column"
+        )
+    if several and model.monotone:
+        raise ValueError("monotone needs one output; fit one model for each of them")
+    if model.depth == "deep" and (model.loss != "squared" or several):
+        raise ValueError(
+            f"depth='deep' is for loss='squared' with one target, got loss={model.loss!r}; use "
+            "depth='shallow'"
         )
 
 
