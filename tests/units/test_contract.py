@@ -164,7 +164,7 @@ def test_saves_only_its_input(kind, base, variables):
 @every_case
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_computed_in_float32(kind, base, variables, dtype):
-    unit = scramble(make(kind, base, variables)).to(dtype)
+    unit = scramble(make(kind, base, variables, dtype=dtype))  # `to` would leave it in float32
     x = torch.randn(32, FEATURES).to(dtype).requires_grad_()
     y = unit(x)
     y.sum().backward()
