@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from experiments.discovery.recorded import Cells, Recorded
-from experiments.results import FOLDER
+from experiments.results import FOLDER, read
 
 
 def rows_of(name: str, study: str = "many") -> Recorded:
@@ -67,12 +67,52 @@ def memory() -> Iterator[Cells]:
                        row["error"]]  # fmt: skip
 
 
+_PLAN = {
+    "table_bytes": ("the table in single precision", "bytes"),
+    "first_pass_seconds": ("first pass", "time"),
+    "pairs": ("pairs", "count"),
+    "pairs_seconds": ("screening of all pairs", "time"),
+    "pairs_bytes_a_worker": ("tables of cells, for each worker", "bytes"),
+    "pairs_reduce_seconds": ("adding them up, in a tree", "time"),
+    "numerators": ("numerators", "count"),
+    "block_bytes": ("columns of a block", "bytes"),
+    "gram_bytes": ("Gram matrix, in each worker", "bytes"),
+    "gram_seconds": ("Gram matrices of all rows", "time"),
+    "gram_bytes_moved": ("Gram matrices sent, all together", "bytes"),
+    "gram_reduce_seconds": ("adding them up, in a tree", "time"),
+    "cholesky_seconds": ("a Cholesky factor, on one core", "time"),
+    "conjugate_gradients_seconds": ("instead of the Gram matrix: conjugate gradients", "time"),
+    "conjugate_gradients_bytes_a_step": ("sent for each of their steps", "bytes"),
+}
+
+
+def plan() -> Iterator[Cells]:
+    yield ["1e9 rows, 200 columns, 100 workers of one core", ""]
+    found = read("many_plan").get("plan", {})
+    for name, (words, kind) in _PLAN.items():
+        if name in found:
+            yield [words, _amount(found[name], kind)]
+
+
+def _amount(value: float, kind: str) -> str:
+    if kind == "count":
+        return f"{value:,.0f}"
+    if kind == "time":
+        return f"{value / 3600:.1f} h" if value >= 3600 else f"{_short(value)} s"
+    return f"{_short(value / 1e9)} GB"
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+
+
 TABLES: dict[str, Callable[[], Iterator[Cells]]] = {
     "many_scaling": scaling,
     "many_slope": slope,
     "many_engines": engines,
     "many_predict": predict,
     "many_memory": memory,
+    "many_plan": plan,
 }
 
 

@@ -1,6 +1,6 @@
 """The same rows through memory, chunks, threads, processes, Dask and Spark: the same model.
 
-300,000 rows of six columns in 20 groups of Parquet rows, fitted with three pairs. Each way runs
+100,000 rows of six columns in 20 groups of Parquet rows, fitted with three pairs. Each way runs
 once with its workers started before the clock. What counts is the largest difference of the
 predictions from those in memory, relative to their standard deviation; seconds are those of the
 whole fit. Blocks of BLAS have one thread in every worker.
@@ -26,9 +26,9 @@ from experiments.many import data
 from experiments.table import Table as Results
 from experiments.table import arguments
 
-ROWS, INPUTS = 300_000, data.NAMES[:6]
+ROWS, INPUTS = 100_000, data.NAMES[:6]
 OPTIONS: dict[str, Any] = {"pairs": 3, "refinements": 0}
-GROUP = 15_000
+GROUP = 5_000
 
 
 def write(folder: Path, rows: int) -> Path:
