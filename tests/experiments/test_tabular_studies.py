@@ -1,8 +1,10 @@
 """The cost of rows, the four cells, and what the docs make of them."""
 
 import pandas as pd
+import pytest
 
-from experiments.tabular import doc_studies, figure_scaling, scaling
+from experiments import results
+from experiments.tabular import doc_studies, figure_scaling, losses, scaling
 
 
 def test_a_small_run_records_what_a_fit_costs(tmp_path, monkeypatch):
@@ -37,3 +39,14 @@ def test_tables_and_figure_of_recorded_studies(tmp_path, monkeypatch):
         ["dense ReLU", "1.00", "2", "2", "1.000"],
         ["dense rational", "2.00", "0", "2", "2.000"],
     ]
+
+
+def test_losses_of_a_small_run(tmp_path, monkeypatch):
+    for package in ("statsmodels", "lightgbm"):
+        pytest.importorskip(package)
+    monkeypatch.setattr("experiments.results.FOLDER", tmp_path)
+    losses.main(["--smoke", "--only", "diabetes"])
+    rows = results.read("tabular_losses_smoke")["rows"]
+    errors = {row["model"]: row["error"] for row in rows}
+    assert set(errors) == {"constant", "RAN", "linear", "LightGBM"}
+    assert errors["RAN"] < errors["constant"]
