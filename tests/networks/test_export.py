@@ -135,7 +135,8 @@ def operands(case, kind, dtype):
         draw(units) if options.get("gate", True) else None,
         torch.tensor([[0, 1, 0], [2, 4, 3]]) if variables == 2 else None,
     )
-    numbers = (variables, *degrees, kind, "gelu", form.eps, constant, options.get("dim", -1))
+    reach = 1.5 if variables == 1 and kind == "square" else None
+    numbers = (variables, *degrees, kind, "gelu", form.eps, constant, reach, options.get("dim", -1))
     return tensors, numbers
 
 
@@ -163,7 +164,7 @@ def test_operators_are_what_they_declare(case, kind, dtype):
 @pytest.mark.parametrize("path", ["torch", "auto"])
 def test_operators_tell_the_compiler_the_strides_they_have(path):
     top, bottom = torch.randn(4, 6), torch.randn(2, 6)
-    numbers = (1, 3, 2, "softplus", "identity", 1e-6, False, -1)
+    numbers = (1, 3, 2, "softplus", "identity", 1e-6, False, None, -1)
     x = torch.randn(6, 5).t()
     grad = torch.randn(6, 5).t()
     with kernels.using(path):
