@@ -48,6 +48,8 @@ KINDS: dict[str, tuple[dict[str, Any] | None, float]] = {
     "fitted": ({**_FIT, "base": "gelu"}, 10.0),
     "kat": ({**_FIT, "denominator": "abs", "gate": None}, 10.0),
     "square": (_SQUARE, 10.0),
+    "square held": ({**_SQUARE, "reach": 2.0}, 10.0),
+    "sos held": ({**_SQUARE, "degrees": (5, 4), "denominator": "sos", "reach": 2.0}, 10.0),
     "channel": ({"denominator": "softplus", "base": "gelu"}, 1.0),
 }
 

@@ -61,7 +61,8 @@ for line in sys.stdin:
 """
 # What every child starts with: a way to count warnings, and a small unit.
 PRELUDE = """
-import json, sys, torch, warnings
+import json, logging, sys, torch, warnings
+logging.disable(logging.WARNING)  # a line says that a kernel is built
 import rational_anova
 from rational_anova import Rational1d, kernels
 warnings.simplefilter("always")
