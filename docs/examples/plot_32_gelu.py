@@ -2,7 +2,7 @@
 A learnable GELU
 ================
 
-Eight units replace GELU in a small network: they start as GELU, to 1e-5, then each learns its own
+Eight units replace GELU in a small network: they start as GELU, then each learns its own
 shape.
 """
 

@@ -1,7 +1,8 @@
 """Which nonlinearity to start from: settings of rational units on five small tasks, three seeds.
 
 1. `language`: a transformer of 0.47 million parameters reads text of Python's standard library
-   letter by letter, 500 steps.
+   letter by letter, 500 steps of 4 rows of 64 at a rate of 3e-3; `language_slow`: of 16 rows at
+   1e-3.
 2. `images`: a small vision transformer on Fashion-MNIST, 300 steps.
 3. `sentences`: a pretrained MiniLM, fine-tuned with 64 sentences (see `sentences.py`).
 4. `deep`, `deep_plain`: 24 residual blocks on a smooth function, with LayerNorm and without.
@@ -142,7 +143,7 @@ class Task:
     held: list[tuple[Any, Tensor]]
 
 
-def language(unit: Unit, seed: int, steps: int) -> Task:
+def language(unit: Unit, seed: int, steps: int, rows: int = 4, rate: float = 3e-3) -> Task:
     """Read letters: files are held out, not lines."""
     folder = Path(sysconfig.get_paths()["stdlib"])
     files = sorted(folder.glob("*.py"))
@@ -154,7 +155,7 @@ def language(unit: Unit, seed: int, steps: int) -> Task:
         torch.tensor([letters[c] for c in part if c in letters])
         for part in (text[0], "".join(text[1:]))
     )
-    length, rows = 64, 4
+    length = 64
     generator = torch.Generator().manual_seed(seed)
 
     def cut(source: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
@@ -167,7 +168,12 @@ def language(unit: Unit, seed: int, steps: int) -> Task:
     model = Language(len(letters), length, unit)
     starts = torch.linspace(0, len(held) - length - 1, 256).long().split(64)
     batches = (drawn() for _ in range(steps))
-    return Task(model, 3e-3, batches, functional.cross_entropy, [cut(held, s) for s in starts])
+    return Task(model, rate, batches, functional.cross_entropy, [cut(held, s) for s in starts])
+
+
+def language_slow(unit: Unit, seed: int, steps: int) -> Task:
+    """The same with larger batches and a smaller rate."""
+    return language(unit, seed, steps, rows=16, rate=1e-3)
 
 
 def pictures(unit: Unit, seed: int, steps: int) -> Task:
@@ -220,6 +226,7 @@ TASKS: dict[str, tuple[Callable[[Unit, int, int], Task], int]] = {
     "images": (pictures, 300),
     "deep_plain": (deep_plain, 200),
     "language": (language, 500),
+    "language_slow": (language_slow, 500),
     "sentences": (sentences, 12),
     "deep": (deep, 200),
 }

@@ -29,7 +29,7 @@ _SETTLED = {"init": "base", "noise": 0.0}
 WEIGHTS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 _CLASSES: dict[str, type[nn.Module]] = {}
 # Arguments that older files do not have, where the default is another today.
-_BEFORE = {name: {"gate": "auto", "reach": None} for name in ("RANFFN", "RANFFNPlus")}
+_BEFORE = {name: {"reach": None} for name in ("RANFFN", "RANFFNPlus")}
 _HOMES = ("rational_anova.units", "rational_anova.networks")  # whose names are classes in files
 M = TypeVar("M", bound=type[nn.Module])
 

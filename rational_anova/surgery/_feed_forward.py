@@ -80,9 +80,8 @@ def replace_feed_forward_(
 
     Only layers that are a module of their own and compute fc2(act(fc1(x))), which is checked
     numerically: CLIP, GPT-2, ViT and DeiT of transformers 5, timm's `Mlp`, a sequence of two linear
-    maps with an activation between. Their linear weights are kept exactly, the units start fitted
-    to the activation, and so the model computes what it did, to 1e-4 (with `gate="auto"`, for ReLU
-    and in half precision: to rounding). For others there is
+    maps with an activation between. Their linear weights are kept exactly, the activation becomes
+    the base of the units, and so the model computes what it did. For others there is
     `replace_activations_`.
 
     Args:
@@ -162,10 +161,6 @@ def _built(
             f"bias={given['bias']} cannot be chosen: the maps of {place.path} have {has}"
         )
     common = {"base": base, "bias": bias is not None, **given}
-    # No quotient comes near a kink, nor near anything with coefficients in half precision: there
-    # the unit starts as its base.
-    if base == "relu" or weight.dtype.itemsize < 4:
-        common.setdefault("gate", "auto")
     common |= {"device": weight.device, "dtype": weight.dtype}
     plus = topology is not None
     new = RANFFNPlus(*sizes, topology, **common) if plus else RANFFN(*sizes, **common)

@@ -135,7 +135,7 @@ def test_the_same_function_until_it_learns(make, x, places, base, share):
         before = model(x)
     was = picture(model)
     size = sum(p.numel() for p in model.parameters())
-    report = ra.replace_activations_(model, share=share, inputs=x, init="base")
+    report = ra.replace_activations_(model, share=share, inputs=x)
     assert len(report.changes) == places
     with torch.no_grad():
         assert torch.allclose(model(x), before, atol=1e-6)
@@ -162,7 +162,7 @@ def test_the_same_function_until_it_learns(make, x, places, base, share):
 
 def test_what_is_no_feed_forward_layer_is_left_alone():
     model = built(Stack)
-    report = ra.replace_activations_(model, init="base", share="channel")
+    report = ra.replace_activations_(model, share="channel")
     assert [change.name for change in report.changes] == [f"blocks.{n}.act" for n in range(3)]
     assert isinstance(model.pooler[1], nn.Tanh)
     assert "GELU" in report.changes[0].old
@@ -177,7 +177,7 @@ def test_one_activation_in_several_places_becomes_several_units():
     model = nn.Sequential(nn.Linear(4, 8), act, nn.Linear(8, 6), act, nn.Linear(6, 2))
     x = torch.randn(3, 4)
     before = model(x)
-    report = ra.replace_activations_(model, where=lambda name: True, init="base", share="channel")
+    report = ra.replace_activations_(model, where=lambda name: True, share="channel")
     assert [change.name for change in report.changes] == ["1", "3"]
     assert (model[1].features, model[3].features) == (8, 6)
     assert torch.allclose(model(x), before, atol=1e-6)
@@ -191,14 +191,14 @@ def test_another_matrix_in_between_is_no_feed_forward_layer():
         nn.Flatten(), nn.Linear(3, 8),
     )  # fmt: skip
     with pytest.raises(ValueError, match="there are activations at 3: name those to replace"):
-        ra.replace_activations_(odd, init="base", share="channel")
+        ra.replace_activations_(odd, share="channel")
 
 
 def test_undo_once_and_in_order():
     model = built(Stack)
-    first = ra.replace_activations_(model, where="blocks.0.*", init="base", share="channel")
+    first = ra.replace_activations_(model, where="blocks.0.*", share="channel")
     second = ra.replace_activations_(
-        model, where=lambda name: not name.startswith("blocks.0"), init="base", share="channel"
+        model, where=lambda name: not name.startswith("blocks.0"), share="channel"
     )
     assert len(second.changes) == 2
     first.undo()
@@ -243,29 +243,34 @@ def test_fitted_units_come_near_and_say_how_near():
     assert all(m.gate is None for m in model.modules() if isinstance(m, ra.Rational1d))
 
 
-def test_by_default_eight_fitted_units_start_near_and_learn_fast():
+def test_by_default_eight_units_start_exactly_and_learn_fast():
     model = built(Stack)
     with torch.no_grad():
         before = model(X)
     report = ra.replace_activations_(model)
     units = [m for m in model.modules() if isinstance(m, ra.Rational1d)]
-    assert {(u.units, u.degrees, u.kind, u.base, u.gate, u.reach) for u in units} == {
-        (8, (5, 4), "square", "gelu", None, 2.0)
+    assert {(u.units, u.degrees, u.kind, u.base, u.reach) for u in units} == {
+        (8, (3, 2), "square", "gelu", 2.0)
     }
+    assert all(u.gate.eq(0).all() for u in units)
+    assert report.changes[0].error == 0
+    assert torch.allclose(model(X), before, atol=1e-6)
+    rates = {g["role"]: g["lr"] for g in ra.parameter_groups(model, 1e-3)}
+    assert rates == {
+        "weight": 1e-3, "vector": 1e-3, "numerator": 1e-2, "denominator": 1e-2, "gate": 1e-2,
+    }  # fmt: skip
+
+
+def test_fitted_units_start_near_and_have_no_gate():
+    model = built(Stack)
+    with torch.no_grad():
+        before = model(X)
+    report = ra.replace_activations_(model, init="fit")
+    units = [m for m in model.modules() if isinstance(m, ra.Rational1d)]
+    assert {(u.units, u.degrees, u.gate, u.reach) for u in units} == {(8, (5, 4), None, 2.0)}
     assert 0 < report.changes[0].error < 1e-4
     assert report.changes[0].tail < 1e-4
     assert 0 < (model(X) - before).abs().max() < 1e-4
-    rates = {g["role"]: g["lr"] for g in ra.parameter_groups(model, 1e-3)}
-    assert rates == {"weight": 1e-3, "vector": 1e-3, "numerator": 1e-2, "denominator": 1e-2}
-
-
-def test_by_default_kinks_are_what_units_start_as():
-    model = built(lambda: Stack(lambda: Mlp(nn.ReLU)))
-    with torch.no_grad():
-        before = model(X)
-    ra.replace_activations_(model)
-    assert torch.allclose(model(X), before, atol=1e-6)
-    assert all(m.gate is not None for m in model.modules() if isinstance(m, ra.Rational1d))
 
 
 def test_units_are_fewer_where_eight_do_not_divide_the_channels():
@@ -279,7 +284,7 @@ def test_unknown_activations_are_refused_and_can_be_fitted():
     model = built(lambda: Stack(lambda: Mlp(nn.Mish)))
     was = picture(model)
     with pytest.raises(ValueError, match=r"blocks.0.act, Mish\(\), is none of gelu.*init='fit'"):
-        ra.replace_activations_(model, init="base", share="channel")
+        ra.replace_activations_(model, share="channel")
     assert picture(model) == was
     report = ra.replace_activations_(model, init="fit", share=1)  # by degrees that suffice for it
     assert report.changes[0].error < 0.02
@@ -310,39 +315,37 @@ def test_bad_input_leaves_the_model_as_it_was(options, error, message):
 
 def test_models_without_activations_or_partly_converted():
     with pytest.raises(ValueError, match="no replaceable activation found in .* of Linear"):
-        ra.replace_activations_(nn.Linear(3, 3), init="base", share="channel")
+        ra.replace_activations_(nn.Linear(3, 3), share="channel")
     with pytest.raises(TypeError, match="must be an nn.Module, got str"):
-        ra.replace_activations_("vit", init="base", share="channel")
+        ra.replace_activations_("vit", share="channel")
     model = built(Stack)
-    ra.replace_activations_(model, where="blocks.1.*", init="base", share="channel")
+    ra.replace_activations_(model, where="blocks.1.*", share="channel")
     was = picture(model)
     with pytest.raises(ValueError, match=r"1 of the chosen .*\(blocks.1.act\) and 2 are not"):
-        ra.replace_activations_(model, init="base", share="channel")
+        ra.replace_activations_(model, share="channel")
     with pytest.raises(ValueError, match="rational already"):
         ra.replace_feed_forward_(model)
     assert picture(model) == was
     whole = built(Stack)
     ra.replace_feed_forward_(whole, topology="0.5d")
     with pytest.raises(ValueError, match="3 of the chosen places"):
-        ra.replace_activations_(whole, init="base", share="channel")
+        ra.replace_activations_(whole, share="channel")
 
 
 def test_layers_of_several_widths_cannot_share_one_unit():
     model = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 4))
     with pytest.raises(ValueError, match=r"one width, got \[8, 16\]"):
-        ra.replace_activations_(model, share="model", init="base")
+        ra.replace_activations_(model, share="model")
     mixed = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4))
     with pytest.raises(ValueError, match="one activation in all layers"):
-        ra.replace_activations_(mixed, share="model", init="base")
+        ra.replace_activations_(mixed, share="model")
 
 
 def test_places_outside_feed_forward_layers_by_name_and_a_trial_run():
     model = built(Stack).train()
     with torch.no_grad():
         before = model(X)
-    report = ra.replace_activations_(
-        model, where=["pooler.*"], inputs=X, init="base", share="channel"
-    )
+    report = ra.replace_activations_(model, where=["pooler.*"], inputs=X, share="channel")
     assert model.pooler[1].features == D
     assert model.pooler[1].base == "tanh"
     assert model.training
@@ -352,12 +355,12 @@ def test_places_outside_feed_forward_layers_by_name_and_a_trial_run():
     never = nn.ModuleDict({"used": nn.Linear(4, 4), "act": nn.GELU()})
     never.forward = lambda x: never["used"](x)
     with pytest.raises(ValueError, match="did not call act"):
-        ra.replace_activations_(never, where="act", inputs=X, init="base", share="channel")
+        ra.replace_activations_(never, where="act", inputs=X, share="channel")
 
 
 def test_a_shared_unit_is_one_everywhere():
     model = built(Stack)
-    ra.replace_activations_(model, share="model", init="base")
+    ra.replace_activations_(model, share="model")
     assert isinstance(model.blocks[1].act, SharedUnit)
     copied = copy.deepcopy(model)
     assert copied.blocks[2].act.unit is copied.blocks[0].act is not model.blocks[0].act
@@ -369,7 +372,7 @@ def test_a_shared_unit_is_one_everywhere():
 @pytest.mark.parametrize("share", [4, "model"])
 def test_a_plan_in_json_brings_the_surgery_back(share):
     model = built(Stack)
-    plan = json.loads(json.dumps(ra.replace_activations_(model, share=share, init="base").plan))
+    plan = json.loads(json.dumps(ra.replace_activations_(model, share=share).plan))
     with torch.no_grad():
         for unit in model.modules():
             if isinstance(unit, ra.Rational1d):
@@ -403,7 +406,7 @@ def test_feed_forward_layers_keep_their_weights():
     report = ra.replace_feed_forward_(model, groups=4, inputs=X)
     spread = 1e-4 * before.abs().max()
     assert isinstance(model.blocks[1], ra.RANFFN)
-    assert report.after.parameters == report.before.parameters + 3 * 4 * 10
+    assert report.after.parameters == report.before.parameters + 3 * 4 * 7
     assert torch.equal(model.blocks[1].fc1.weight, old["blocks.1.fc1.weight"])
     assert (model(X) - before).abs().max() < spread
     report.undo()
@@ -445,7 +448,7 @@ def test_layers_that_are_no_plain_feed_forward_are_refused(make, message):
 
 def test_parameter_groups():
     model = Stack()
-    ra.replace_activations_(model, init="base", share="channel")
+    ra.replace_activations_(model, share="channel")
     groups = ra.parameter_groups(
         model, 1e-3, 0.05, numerator_rate=2, denominator_rate=0.5, gate_rate=10,
         denominator_decay=0.1, layer_decay=0.5,
@@ -475,7 +478,7 @@ def test_parameter_groups():
 def test_layers_decay_in_sequences_too(share):
     blocks = nn.Sequential(*(Mlp() for _ in range(3)))  # as timm has them
     model = nn.Sequential(nn.Linear(4, D), blocks, nn.Linear(D, 2))
-    ra.replace_activations_(model, share=share, init="base")
+    ra.replace_activations_(model, share=share)
     groups = ra.parameter_groups(model, 1.0, layer_decay=0.5)
     rates = {id(p): g["lr"] for g in groups for p in g["params"] if g["role"] == "weight"}
     weights = [model[0], *(block.fc2 for block in blocks), model[2]]
@@ -485,7 +488,7 @@ def test_layers_decay_in_sequences_too(share):
 def test_autocast_and_checkpointing():
     plain = built(Stack)
     model = copy.deepcopy(plain)
-    ra.replace_activations_(model, share=4, init="base")
+    ra.replace_activations_(model, share=4)
     with torch.autocast("cpu", torch.bfloat16):
         expected, found = plain(X), model(X)
         assert found.dtype == torch.bfloat16
@@ -505,7 +508,7 @@ def test_autocast_and_checkpointing():
 def test_compiled(share):
     torch._dynamo.reset()
     model = built(Stack)
-    ra.replace_activations_(model, share=share, init="base")
+    ra.replace_activations_(model, share=share)
     with torch.no_grad():
         for unit in model.modules():
             if isinstance(unit, ra.Rational1d):
@@ -520,7 +523,7 @@ def test_units_of_half_precision_models_have_full_precision():
     """In half precision a coefficient would not move by steps below a hundredth of itself."""
     model = built(Stack).bfloat16()
     before = model(X.bfloat16())
-    ra.replace_activations_(model, init="base", share="channel")
+    ra.replace_activations_(model, share="channel")
     assert model.blocks[0].act.gate.dtype == torch.float32
     assert model.blocks[0].fc1.weight.dtype == torch.bfloat16
     assert torch.equal(model(X.bfloat16()), before)

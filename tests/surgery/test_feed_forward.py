@@ -98,7 +98,7 @@ def test_layers_and_weights_in_several_places_are_refused_whole():
     with pytest.raises(ValueError, match=r"layers.0 is one layer under several names.*layers.1"):
         ra.replace_feed_forward_(model)
     assert model.layers[0] is model.layers[2] is layer
-    assert len(ra.replace_activations_(model, init="base", share="channel").changes) == 1
+    assert len(ra.replace_activations_(model, share="channel").changes) == 1
     tied = Model(Layer(), Layer())
     tied.layers[1].fc1.weight = tied.layers[0].fc1.weight
     with pytest.raises(ValueError, match=r"layers.0 are tied \(layers.0.fc1.weight, layers.1.fc1"):

@@ -21,7 +21,7 @@ def test_layers_decay_with_units_and_without():
     assert before["0.weight"] == 3
     assert [before[f"1.layers.{n}.fc1.weight"] for n in range(3)] == [2, 1, 0]
     assert before["2.weight"] == 0
-    ra.replace_activations_(model, where="1.layers.0.*", init="base", share="channel")
+    ra.replace_activations_(model, where="1.layers.0.*", share="channel")
     after = depths(model)
     assert {name: after[name] for name in before} == before
     with pytest.raises(ValueError, match="layer_decay=0.5 cannot be done: Linear has no blocks"):
@@ -41,5 +41,5 @@ def test_blocks_of_one_list_and_lists_in_blocks():
 
 def test_copies_of_a_converted_model_keep_their_groups():
     model = Model(Layer(), Layer())
-    ra.replace_activations_(model, share="model", init="base")
+    ra.replace_activations_(model, share="model")
     assert depths(copy.deepcopy(model)) == depths(model)

@@ -70,7 +70,7 @@ def test_widths_are_those_that_activations_are_given(make, changed, width, left)
     x = torch.randn(2, D, 3, 3) if make is Gate else X
     before = model(x)
     state = torch.get_rng_state()
-    report = ra.replace_activations_(model, init="base", share="channel")
+    report = ra.replace_activations_(model, share="channel")
     assert torch.equal(torch.get_rng_state(), state)
     assert [change.name for change in report.changes] == [changed]
     assert model.layers[0].act.features == width
@@ -84,7 +84,7 @@ def test_sequences_that_fold_their_channels():
         nn.Linear(D, H), nn.Unflatten(-1, (4, 4)), nn.GELU(), nn.Flatten(-2), nn.Linear(H, D)
     )
     with pytest.raises(ValueError, match="there are activations at 2"):
-        ra.replace_activations_(model, init="base", share="channel")
+        ra.replace_activations_(model, share="channel")
     before = model(X)
     ra.replace_activations_(model, where="2", init="fit", share=1, inputs=X[0])
     assert model[2].features == 4
@@ -95,15 +95,15 @@ def test_an_activation_of_two_widths_is_refused():
     model = Model(Reused())
     for inputs in (None, X):
         with pytest.raises(ValueError, match=r"layers.0.act is given \d+ channels once.*where="):
-            ra.replace_activations_(model, inputs=inputs, init="base", share="channel")
+            ra.replace_activations_(model, inputs=inputs, share="channel")
 
 
 def test_widths_in_doubt_are_seen_with_inputs():
     model = Closed()
     with pytest.raises(ValueError, match="act may be given 16 channels or others: pass inputs="):
-        ra.replace_activations_(model, init="base", share="channel")
+        ra.replace_activations_(model, share="channel")
     before = model(X, 2.0)
-    ra.replace_activations_(model, inputs=(X, 2.0), init="base", share="channel")
+    ra.replace_activations_(model, inputs=(X, 2.0), share="channel")
     assert (model.act.features, model.act2.features) == (H, D)
     assert torch.allclose(model(X, 2.0), before, atol=1e-6)
 
@@ -124,7 +124,7 @@ def test_widths_in_doubt_are_seen_with_inputs():
 )
 def test_units_behind_convolutions_are_for_channels(model, x):
     model.eval()
-    ra.replace_activations_(model, where="2", inputs=x, init="base", share="channel")
+    ra.replace_activations_(model, where="2", inputs=x, share="channel")
     assert (model[2].features, model[2].dim) == (16, 1)
     assert model(torch.randn(2, 3, *(n + 2 for n in x.shape[2:]))).shape[1] == 16
 
@@ -132,26 +132,20 @@ def test_units_behind_convolutions_are_for_channels(model, x):
 def test_images_whose_channels_are_not_told_are_refused():
     model = nn.Sequential(nn.AvgPool2d(2), nn.ReLU())
     with pytest.raises(ValueError, match=r"shape \(2, 3, 5, 5\).*which axis"):
-        ra.replace_activations_(
-            model, where="1", inputs=torch.randn(2, 3, 10, 10), init="base", share="channel"
-        )
+        ra.replace_activations_(model, where="1", inputs=torch.randn(2, 3, 10, 10), share="channel")
     square = nn.Sequential(nn.Conv2d(3, 8, 1), nn.ReLU())
     with pytest.raises(ValueError, match="pass inputs= of another size"):
-        ra.replace_activations_(
-            square, where="1", inputs=torch.randn(2, 3, 8, 8), init="base", share="channel"
-        )
+        ra.replace_activations_(square, where="1", inputs=torch.randn(2, 3, 8, 8), share="channel")
     halved = nn.Sequential(nn.Conv1d(3, 8, 1), nn.GLU(1), nn.ReLU())
     with pytest.raises(ValueError, match="which axis"):
-        ra.replace_activations_(
-            halved, where="2", inputs=torch.randn(2, 3, 9), init="base", share="channel"
-        )
+        ra.replace_activations_(halved, where="2", inputs=torch.randn(2, 3, 9), share="channel")
 
 
 def test_any_default_device():
     model, again = Model(Layer()), Model(Layer())
     with torch.device("meta"):
         assert recognise(nn.GELU()) == "gelu"
-        report = ra.replace_activations_(model, init="base", share="channel")
+        report = ra.replace_activations_(model, share="channel")
         ra.reapply_(again, report.plan)
         report.undo()
         ra.replace_feed_forward_(model, topology="0.5d")
@@ -174,6 +168,6 @@ def test_the_report_tells_the_tails_of_fitted_units():
     far = ((unit(x) - nn.functional.gelu(x)).abs() / (1 + x.abs())).max()
     assert change.error < 0.02
     assert float(far.detach()) <= change.tail * 1.001
-    report = ra.replace_activations_(Model(Layer()), init="base", share="channel")
+    report = ra.replace_activations_(Model(Layer()), share="channel")
     assert report.changes[0].tail == 0
     assert "tail" in str(report)

@@ -11,9 +11,7 @@ from tests.surgery.models import D, Layer, Model
 
 def plan(**changes):
     """The plan of a surgery on one layer, with changes in its entry."""
-    made = json.loads(
-        json.dumps(ra.replace_activations_(Model(Layer()), init="base", share="channel").plan)
-    )
+    made = json.loads(json.dumps(ra.replace_activations_(Model(Layer()), share="channel").plan))
     made["places"][0] |= changes
     return made
 

@@ -86,7 +86,8 @@ def trained(model):
     """Give the units something to remember."""
     with torch.no_grad():
         for n, unit in enumerate(m for m in model.modules() if isinstance(m, ra.Rational1d)):
-            unit.numerator.mul_(1.1 + 0.1 * n)
+            if unit.gate is not None:
+                unit.gate.fill_(0.2 + 0.1 * n)
             unit.numerator.add_(1.0)
             unit.denominator.add_(0.5)
     return model
@@ -96,7 +97,7 @@ def trained(model):
 def test_conversion_files_and_undo(make, x, base, name, tmp_path):
     model = built(make)
     before = answer(model, x)
-    report = ra.replace_activations_(model, share=4, inputs=x, init="base")
+    report = ra.replace_activations_(model, share=4, inputs=x)
     assert len(report.changes) == 2
     assert name is None or report.changes[0].name == name
     assert {m.base for m in model.modules() if isinstance(m, ra.Rational1d)} == {base}
@@ -117,7 +118,7 @@ def test_conversion_files_and_undo(make, x, base, name, tmp_path):
 
 def test_one_unit_for_the_whole_model_in_a_file(tmp_path):
     model = built(bert)
-    ra.replace_activations_(model, share="model", init="base")
+    ra.replace_activations_(model, share="model")
     after = answer(trained(model), IDS)
     model.save_pretrained(tmp_path)
     again = ra.load_converted(tmp_path, type(model)).eval()
@@ -127,7 +128,7 @@ def test_one_unit_for_the_whole_model_in_a_file(tmp_path):
 
 def test_another_head_and_another_dtype(tmp_path):
     model = built(bert)
-    ra.replace_activations_(model, init="base", share="channel")
+    ra.replace_activations_(model, share="channel")
     trained(model).save_pretrained(tmp_path)
     body = ra.load_converted(tmp_path, transformers.BertModel).eval()
     assert torch.equal(answer(body, IDS), answer(model.bert, IDS))
@@ -174,7 +175,7 @@ def test_checkpoints_that_do_not_fit(tmp_path):
     model.save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="records no surgery"):
         ra.load_converted(tmp_path, kind)
-    ra.replace_activations_(model, share=4, init="base")
+    ra.replace_activations_(model, share=4)
     model.save_pretrained(tmp_path)
     with pytest.raises(TypeError, match="class of the model.*BertForSequenceClassification"):
         ra.load_converted(tmp_path, transformers.AutoConfig)
@@ -203,7 +204,7 @@ def checkpointing(model, switch):
 
 def test_gradient_checkpointing_autocast_and_compile():
     model = built(bert)
-    ra.replace_activations_(model, share=4, init="base")
+    ra.replace_activations_(model, share=4)
     trained(model)
     unit = model.bert.encoder.layer[0].intermediate.intermediate_act_fn
     labels = torch.tensor([0, 1])
@@ -247,7 +248,7 @@ def test_pretrained_embeddings_stay(share):
     tokens = tokenizer(["A quotient of two polynomials."], return_tensors="pt")
     with torch.no_grad():
         before = model(**tokens).last_hidden_state
-    report = ra.replace_activations_(model, share=share, init="base")
+    report = ra.replace_activations_(model, share=share)
     with torch.no_grad():
         after = model(**tokens).last_hidden_state
     assert len(report.changes) == 6
@@ -274,7 +275,7 @@ def whole_clip():
 def test_models_of_one_configuration_keep_their_plans_apart(second, tmp_path):
     shared = config()
     one, other, plain = (transformers.BertModel(shared) for _ in range(3))
-    ra.replace_activations_(one, init="base", share="channel")
+    ra.replace_activations_(one, share="channel")
     options = {"init": "base", "share": "channel", **(second or {})}
     report = ra.replace_activations_(other, **options)
     if second is None:
@@ -293,7 +294,7 @@ def test_models_of_one_configuration_keep_their_plans_apart(second, tmp_path):
 
 def test_parts_of_a_model_go_on_sharing_its_configuration():
     model = transformers.BertForSequenceClassification(config())
-    report = ra.replace_activations_(model, init="base", share="channel")
+    report = ra.replace_activations_(model, share="channel")
     assert model.bert.config is model.config is model.bert.encoder.config
     report.undo()
     assert model.bert.config is model.config
@@ -301,7 +302,7 @@ def test_parts_of_a_model_go_on_sharing_its_configuration():
 
 def test_a_plan_that_came_with_another_models_configuration(tmp_path):
     first = transformers.BertForSequenceClassification(config())
-    ra.replace_activations_(first, init="base", share="channel")
+    ra.replace_activations_(first, share="channel")
     trained(first).eval().save_pretrained(tmp_path / "head")
     # From a model with a head to one without, and into a file again.
     body = ra.load_converted(tmp_path / "head", transformers.BertModel)
@@ -310,7 +311,7 @@ def test_a_plan_that_came_with_another_models_configuration(tmp_path):
     assert torch.equal(answer(again, IDS), answer(first.bert, IDS))
     # Another model from the same configuration, converted in one layer only.
     second = transformers.BertForSequenceClassification(first.config)
-    ra.replace_activations_(second, where="*.layer.1.*", init="base", share="channel")
+    ra.replace_activations_(second, where="*.layer.1.*", share="channel")
     trained(second).eval().save_pretrained(tmp_path / "second")
     again = ra.load_converted(tmp_path / "second", type(second)).eval()
     assert torch.equal(answer(again, IDS), answer(second, IDS))
@@ -327,7 +328,7 @@ def test_a_plan_that_came_with_another_models_configuration(tmp_path):
 )
 def test_units_in_a_part_are_not_lost_in_files(make, part, tmp_path):
     model = make()
-    report = ra.replace_activations_(model.get_submodule(part), init="base", share="channel")
+    report = ra.replace_activations_(model.get_submodule(part), share="channel")
     trained(model).eval().save_pretrained(tmp_path)
     with pytest.raises(ValueError, match=r"units that its config.json does not plan.*with where="):
         ra.load_converted(tmp_path, type(model))
@@ -337,17 +338,15 @@ def test_units_in_a_part_are_not_lost_in_files(make, part, tmp_path):
     again.load_state_dict(model.state_dict())
     # Surgery on the whole, of the same part, is written and read.
     whole = make()
-    ra.replace_activations_(
-        whole, where=lambda name: name.startswith(part), init="base", share="channel"
-    )
+    ra.replace_activations_(whole, where=lambda name: name.startswith(part), share="channel")
     whole.save_pretrained(tmp_path / "whole")
     assert ra.load_converted(tmp_path / "whole", type(whole)) is not None
 
 
 def test_units_beyond_the_plan_are_refused(tmp_path):
     model = transformers.BertForSequenceClassification(config())
-    ra.replace_activations_(model, where="*.layer.0.*", init="base", share="channel")
-    ra.replace_activations_(model.bert.encoder, where="layer.1.*", init="base", share="channel")
+    ra.replace_activations_(model, where="*.layer.0.*", share="channel")
+    ra.replace_activations_(model.bert.encoder, where="layer.1.*", share="channel")
     model.save_pretrained(tmp_path)
     with pytest.raises(
         ValueError, match=r"does not plan \(bert.encoder.layer.1.*part of the model"
@@ -358,7 +357,7 @@ def test_units_beyond_the_plan_are_refused(tmp_path):
 @pytest.mark.parametrize("name", ["layer.0.*", "*layer.0.intermediate*"])
 def test_patterns_for_activations_that_hold_a_function(name):
     model = transformers.BertModel(config()).encoder
-    report = ra.replace_activations_(model, where=name, init="base", share="channel")
+    report = ra.replace_activations_(model, where=name, share="channel")
     assert [c.name for c in report.changes] == ["layer.0.intermediate.intermediate_act_fn"]
     assert report.left == ("layer.1.intermediate.intermediate_act_fn",)
 
@@ -376,7 +375,7 @@ def test_rates_rise_through_stages(converted):
         transformers.SwinConfig(**sizes, depths=[2, 2, 6, 2], num_heads=[1, 1, 1, 1])
     )
     if converted:
-        ra.replace_activations_(model, init="base", share="channel")
+        ra.replace_activations_(model, share="channel")
     found = depths(model)
     blocks = [
         {d for name, d in found.items() if name.startswith(f"encoder.layers.{stage}.blocks.{n}.")}
@@ -403,7 +402,7 @@ def test_experts_without_linear_maps_are_named():
     tokens = {f"{name}_token_id": n for n, name in enumerate(("pad", "bos", "eos"))}
     settings = transformers.Qwen2MoeConfig(**TEXT, **experts, **tokens, num_key_value_heads=2)
     model = transformers.Qwen2MoeForCausalLM(settings)
-    report = ra.replace_activations_(model, init="base", share="channel")
+    report = ra.replace_activations_(model, share="channel")
     seen = [change.name for change in report.changes] + list(report.left)
     assert "model.layers.0.mlp.shared_expert.act_fn" in seen
     assert any("mlp.experts" in name for name in seen)

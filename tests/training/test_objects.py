@@ -21,6 +21,8 @@ def network(**options):
     return ra.RAN(3, dtype=D, **{"topology": "all", "noise": 0.1, **options})
 
 
+# as `fit` has them
+EQUAL = {"numerator_rate": 1.0, "denominator_rate": 1.0, "gate_rate": 1.0}
 ADAM = {"optimizer": "adam", "batch_size": 20, "epochs": 3, "learning_rate": 0.01}
 
 
@@ -56,7 +58,7 @@ def test_a_function_is_a_loss():
 
 def test_an_optimiser_and_a_scheduler_of_torch(tmp_path):
     one, other = network(), network()
-    optimizer = torch.optim.Adam(ra.parameter_groups(one, 0.01))
+    optimizer = torch.optim.Adam(ra.parameter_groups(one, 0.01, **EQUAL))
     settings = {key: ADAM[key] for key in ("batch_size", "epochs")}
     history = ra.fit(one, data(), optimizer=optimizer, **settings)
     assert history.optimizer == "Adam"
@@ -124,7 +126,7 @@ def test_the_running_mean_of_the_weights(tmp_path):
     ra.fit(net, (X, y), average=0.9, **{**ADAM, "batch_size": 80})
     mean = AveragedModel(plain, multi_avg_fn=get_ema_multi_avg_fn(0.9))
     mean.update_parameters(plain)  # it begins with the first weights that it is given
-    optimizer = torch.optim.Adam(ra.parameter_groups(plain, 0.01))
+    optimizer = torch.optim.Adam(ra.parameter_groups(plain, 0.01, **EQUAL))
     for _ in range(3):
         optimizer.zero_grad()
         nn.functional.mse_loss(plain(X)[:, 0], y).backward()

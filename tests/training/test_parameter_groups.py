@@ -49,7 +49,7 @@ def test_a_matrix_called_gate_is_a_weight():
 
 def test_gate_rate_reaches_the_gates_of_blocks():
     model = blocks()
-    groups = ra.parameter_groups(model, 0.1, gate_rate=3.0)
+    groups = ra.parameter_groups(model, 0.1, numerator_rate=1, denominator_rate=1, gate_rate=3.0)
     rates = {id(p): group["lr"] for group in groups for p in group["params"]}
     assert rates.pop(id(model[0].gate)) == pytest.approx(0.3)
     assert set(rates.values()) == {0.1}
@@ -91,7 +91,7 @@ def test_fit_trains_with_the_public_groups(monkeypatch):
     ra.fit(model, data(), optimizer="adam", epochs=1, learning_rate=0.01, **rates,
            denominator_decay=0.3)  # fmt: skip
     decays = {"numerator_decay": 0.1, "denominator_decay": 0.3, "vector_decay": 0.1}
-    expected = ra.parameter_groups(model, 0.01, **rates, **decays)
+    expected = ra.parameter_groups(model, 0.01, numerator_rate=1.0, **rates, **decays)
     for one, other in zip(seen, expected, strict=True):
         assert [id(p) for p in one["params"]] == [id(p) for p in other["params"]]
         assert {k: one[k] for k in ("lr", "weight_decay", "role")} == {
