@@ -122,11 +122,19 @@ SETTINGS = {
     "gelu": "GELU", "held": "fitted (5, 4) square, 8 a layer, reach 2",
     "fitted": "fitted (5, 4) sos, 8 a layer, no reach",
     "kat": "KAT-style: fitted (5, 4) abs, 8 a layer",
-    "square": "(3, 2) square from gate 0, 8 a layer",
+    "square": "(3, 2) square from gate 0, 8 a layer, no reach",
+    "square held": "(3, 2) square from gate 0, 8 a layer, reach 2 (the default)",
+    "sos held": "(5, 4) sos from gate 0, 8 a layer, reach 2",
     "channel": "(3, 2) softplus from gate 0, a unit a channel, rate of the weights",
 }  # fmt: skip
-TASKS = {"images": "images", "language": "language", "sentences": "sentences", "deep": "24 blocks",
-         "deep_plain": "24 blocks without LayerNorm"}  # fmt: skip
+TASKS = {
+    "images": "images",
+    "language": "language",
+    "language_slow": "language at 1e-3",
+    "sentences": "sentences",
+    "deep": "24 blocks",
+    "deep_plain": "24 blocks without LayerNorm",
+}
 
 
 def panel() -> Iterator[Cells]:
