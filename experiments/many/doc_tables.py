@@ -43,9 +43,22 @@ def slope() -> Iterator[Cells]:
 
 
 def engines() -> Iterator[Cells]:
-    yield ["way", "largest difference", "seconds", "processor seconds of the process that asks"]
-    for row in rows_of("engines"):
-        yield [row["way"], row["difference"], row["seconds"], row["processor_seconds_here"]]
+    yield ["way", "largest difference", "seconds", "efficiency", "processor seconds"]
+    rows = rows_of("engines")
+    alone = {row["way"]: float(row["seconds"]) for row in rows}
+    for row in rows:
+        cluster, _, workers = row["way"].partition(": ")
+        efficiency = ""
+        if workers:
+            efficiency = f"{alone[cluster + ': 1'] / int(workers) / float(row['seconds']):.2f}"
+        yield [row["way"], row["difference"], row["seconds"], efficiency,
+               row["processor_seconds"]]  # fmt: skip
+
+
+def faults() -> Iterator[Cells]:
+    yield ["fault", "the fit", "what it says"]
+    for row in rows_of("faults"):
+        yield [row["fault"], row["outcome"], row["said"]]
 
 
 def predict() -> Iterator[Cells]:
@@ -110,6 +123,7 @@ TABLES: dict[str, Callable[[], Iterator[Cells]]] = {
     "many_scaling": scaling,
     "many_slope": slope,
     "many_engines": engines,
+    "many_faults": faults,
     "many_predict": predict,
     "many_memory": memory,
     "many_plan": plan,

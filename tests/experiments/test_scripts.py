@@ -66,6 +66,7 @@ RECORDED = [ROOT / "experiments" / "results", ROOT / "benchmarks" / "results"]
         ["experiments.dynamics.reach", "--smoke"],
         ["experiments.dynamics.steep", "--smoke"],
         ["experiments.dynamics.steady", "--smoke"],
+        ["experiments.many.faults", "--smoke"],
         ["experiments.symbolic.functions", "--smoke", "--jobs", "1"],
         ["experiments.tabular.compare", "--smoke", "--jobs", "1"],
         ["experiments.vit.deit", "--smoke"],

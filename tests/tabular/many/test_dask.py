@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import rational_anova as ra
-from rational_anova.tabular.many import _mixin
+from rational_anova.tabular.many import _engines, _mixin
 
 from .conftest import chunked
 
@@ -29,7 +29,7 @@ ROWS = 20_000  # two blocks, and rows beside them
 def client():
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -39,6 +39,7 @@ def client():
 @pytest.fixture(autouse=True)
 def large(monkeypatch):
     monkeypatch.setattr(_mixin, "LARGE", 1000)
+    monkeypatch.setattr(_engines, "LEAST", 4000)  # so that there are several tasks
 
 
 @pytest.fixture(scope="module")

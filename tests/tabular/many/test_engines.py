@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import rational_anova as ra
-from rational_anova.tabular.many import _mixin, _scan
+from rational_anova.tabular.many import _engines, _mixin, _scan
 
 OPTIONS = {"pairs": 1, "refinements": 0}
 
@@ -26,6 +26,7 @@ def source(rows, size=1500):
 @pytest.fixture(autouse=True)
 def large(monkeypatch):
     monkeypatch.setattr(_mixin, "LARGE", 1000)
+    monkeypatch.setattr(_engines, "LEAST", 4000)  # so that there are several tasks
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import rational_anova as ra
-from rational_anova.tabular.many import _mixin
+from rational_anova.tabular.many import _engines, _mixin
 
 from .conftest import chunked
 
@@ -49,6 +49,7 @@ def session():
 @pytest.fixture(autouse=True)
 def large(monkeypatch):
     monkeypatch.setattr(_mixin, "LARGE", 1000)
+    monkeypatch.setattr(_engines, "LEAST", 4000)  # so that there are several tasks
 
 
 @pytest.fixture(scope="module")
