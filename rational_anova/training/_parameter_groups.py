@@ -66,7 +66,8 @@ def parameter_groups(
         >>> _ = replace_activations_(model)
         >>> groups = parameter_groups(model, 1e-3, weight_decay=0.05)
         >>> [(group["role"], group["lr"]) for group in groups]
-        [('weight', 0.001), ('vector', 0.001), ('numerator', 0.01), ('denominator', 0.01)]
+        [('weight', 0.001), ('vector', 0.001), ('numerator', 0.01), ('denominator', 0.01),
+        ('gate', 0.01)]
         >>> optimizer = torch.optim.AdamW(groups)
     """
     rate = check.nonnegative(learning_rate, "learning_rate")

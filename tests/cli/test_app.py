@@ -32,7 +32,7 @@ def test_demo(tmp_path):
         "a           3.6",
         "van der Waals",
         "domain      proven",
-        "on held-out rows",
+        "On held-out rows",
     )
     assert all(part in result.output for part in words)
     pixels = image.imread(picture)

@@ -107,7 +107,8 @@ def test_all_is_printed_and_drawn(made_up, tmp_path, capsys):
     text = capsys.readouterr().out
     assert "2 of 4 (50%), 1 of them because the peer gave no result; without those 1 of 3" in text
     assert "20 times (median)" in text
-    apart = {"ablation", "scaling", "coverage", "pairs", "collinear"}  # studies of their own
+    # studies of their own
+    apart = {"ablation", "scaling", "coverage", "pairs", "collinear", "losses", "known_losses"}
     for name in doc_tables.TABLES.keys() - {f"tabular_{study}" for study in apart}:
         head, *rows = doc_tables.lines(name)
         assert rows, name

@@ -84,7 +84,7 @@ def test_sweeps_run_on_a_dask_cluster():
     expected = ra.sweep(unit(), runge(), grid, **options)
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", processes=True
         ) as cluster,
         distributed.Client(cluster) as client,
         joblib.parallel_config("dask"),

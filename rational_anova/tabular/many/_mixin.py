@@ -142,7 +142,7 @@ class ManyMixin:
                 return scan
             if alone := self._in_memory():
                 raise ValueError(
-                    f"{' and '.join(alone)} need all rows in memory, and the table has "
+                    f"options that need all rows in memory: {', '.join(alone)}; the table has "
                     f"{scan.rows:,} in pieces; read it as a frame, or leave the option out"
                 )
         share = 1.0
