@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _SIZE = 26.0  # CSS pixels
 _LONGEST = 4000  # characters of LaTeX; beyond, text reads better
+_ONE_AT_A_TIME = threading.Lock()  # matplotlib's parser of formulas is not safe in threads
 
 
 def law_svg(law: Law) -> str | None:
@@ -76,7 +78,7 @@ def math_svg(latex: str) -> str | None:
     if not _has_glyphs(latex):
         return None
     style = FontProperties(math_fontfamily=font)
-    with contextlib.suppress(ValueError, RuntimeError):
+    with contextlib.suppress(ValueError, RuntimeError), _ONE_AT_A_TIME:
         path = TextPath((0, 0), f"${latex}$", size=_SIZE, prop=style)
         if len(path.vertices):
             return _svg(path.vertices, path.codes)
