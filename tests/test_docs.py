@@ -14,6 +14,8 @@ import pytest
 
 import rational_anova as ra
 from experiments.tables import filled
+from rational_anova.functional import BASES, DENOMINATORS
+from rational_anova.units import unregister
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -31,8 +33,17 @@ def name(page):
     return str(page.relative_to(ROOT))
 
 
+@pytest.fixture
+def own_units():
+    """Forget what a page registers: other tests go through all there are."""
+    known = {*DENOMINATORS, *BASES}
+    yield
+    for name in {*DENOMINATORS, *BASES} - known:
+        unregister(name)
+
+
 @pytest.mark.parametrize("page", [p for p in WITH_CODE if BLOCK.search(p.read_text())], ids=name)
-def test_python_blocks_run(page, monkeypatch, tmp_path):
+def test_python_blocks_run(page, monkeypatch, tmp_path, own_units):
     monkeypatch.chdir(tmp_path)
     namespace = {}
     for block in BLOCK.findall(page.read_text()):
