@@ -6,13 +6,14 @@ difference of the predictions from those in memory, relative to their standard d
 are those of the whole fit, processor seconds those of all processes of a way that live when it ends
 (Spark ends some of its own before). Blocks of BLAS have one thread in every worker.
 
-python -m experiments.many.engines [--folder /tmp/ran-many] [--smoke]
+python -m experiments.many.engines [--folder FOLDER] [--smoke]
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -105,7 +106,7 @@ def _chunks(frame: pd.DataFrame, size: int) -> Iterator[pd.DataFrame]:
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--folder", type=Path, default=Path("/tmp/ran-many"))
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "ran-many")
     options = parser.parse_args()
     rows = 60_000 if options.smoke else ROWS
     name = "engines_smoke" if options.smoke else "engines"

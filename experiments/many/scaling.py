@@ -5,7 +5,7 @@ pass stand beside the whole: of the clock and of the processors (which other wor
 does not change). The memory is the most that the process held. The error is that of the mean,
 relative to its standard deviation, on 20,000 other rows.
 
-python -m experiments.many.scaling [--rows 100000 ...] [--folder /tmp/ran-many] [--smoke]
+python -m experiments.many.scaling [--rows 100000 ...] [--folder FOLDER] [--smoke]
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import multiprocessing
 import resource
 import shutil
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,7 @@ def _measured(queue: Any, folder: Path, options: dict[str, Any]) -> None:
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--rows", type=float, nargs="+", default=ROWS)
-    parser.add_argument("--folder", type=Path, default=Path("/tmp/ran-many"))
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "ran-many")
     parser.add_argument("--keep", action="store_true", help="keep the files of the last table")
     options = parser.parse_args()
     name, counts = ("scaling_smoke", (60_000,)) if options.smoke else ("scaling", options.rows)
